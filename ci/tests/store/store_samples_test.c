@@ -149,6 +149,50 @@ static void damaged_bytes_are_refused_or_read_as_samples(void **state)
 	free(data);
 }
 
+/* The columns' order: second, count and bytes are whole numbers, sum and maximum are real. */
+static void columns_of_a_wrong_kind_are_refused(void **state)
+{
+	enum { DOUBLES = 10, SAME, COUNTING, ALIKE = 0x80 };
+	static const struct {
+		unsigned char second, sum;
+		int rc;
+	} cases[] = {{ALIKE, ALIKE, 0}, {0, 0, 0}, {0, 9, 0}, {COUNTING, 0, 0},
+		{SAME, 0, -EBADMSG},             /* as the column before, and there is none */
+		{1, 0, -EBADMSG},                /* decimal places of a whole number */
+		{DOUBLES, 0, -EBADMSG},          /* a whole number as a double */
+		{COUNTING | ALIKE, 0, -EBADMSG}, /* one after the other, and all alike */
+		{COUNTING + 1, 0, -EBADMSG}, {0, COUNTING, -EBADMSG}, /* reals that count up */
+		{0, SAME, -EBADMSG},                                  /* a real as a whole number */
+		{0, COUNTING + 1, -EBADMSG}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		/* One sample; each number is a byte. */
+		const unsigned char data[] = {
+			1, cases[i].second, 6, 0, 2, cases[i].sum, 8, 0, 10, 0, 12};
+		struct sample *back = NULL;
+		size_t n = 77;
+		struct err e;
+		int rc = series_decode(data, sizeof(data), &back, &n, &e);
+
+		if (rc != cases[i].rc)
+			fail_msg("case %zu: %d is not %d", i, rc, cases[i].rc);
+		if (rc) {
+			assert_null(back);
+			assert_int_equal(n, 77);
+			assert_string_equal(e.text, "samples do not unpack");
+			continue;
+		}
+		assert_int_equal(n, 1);
+		assert_int_equal(back->second, 3);
+		assert_int_equal(back->count, 1);
+		assert_float_equal(back->sum_s, cases[i].sum == 9 ? 4e-9 : 4, 1e-20);
+		assert_float_equal(back->max_s, 5, 0);
+		assert_int_equal(back->bytes, 6);
+		free(back);
+	}
+}
+
 static struct store *new_store(const char *name, char folder[128])
 {
 	struct store *s;
@@ -336,6 +380,7 @@ int main(void)
 		cmocka_unit_test(every_kind_of_column_survives),
 		cmocka_unit_test(what_does_not_change_takes_ten_bytes),
 		cmocka_unit_test(damaged_bytes_are_refused_or_read_as_samples),
+		cmocka_unit_test(columns_of_a_wrong_kind_are_refused),
 		cmocka_unit_test(samples_come_back_and_a_cell_is_small),
 		cmocka_unit_test(samples_can_be_dropped),
 		cmocka_unit_test(damaged_samples_are_named),

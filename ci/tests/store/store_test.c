@@ -5,6 +5,7 @@
 #include <stdint.h>
 /* cmocka wants those four first */
 #include <cmocka.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <sqlite3.h>
 #include <string.h>
@@ -178,6 +179,29 @@ static void an_old_version_is_refused(void **state)
 	assert_non_null(strstr(e.text, "is no run store"));
 }
 
+static void a_run_that_is_not_there_is_refused_by_name(void **state)
+{
+	struct store *s = NULL;
+	char path[128];
+	struct err e;
+
+	(void)state;
+	snprintf(path, sizeof(path), "%s/none", dir);
+	assert_int_equal(store_open(path, &s, &e), -ENOENT);
+	assert_null(s);
+	assert_int_equal(err_exit_code(&e), 2);
+	assert_non_null(strstr(e.text, "/none' is no run: there is no run.db in it"));
+	/* A folder without a database. */
+	assert_int_equal(store_open(dir, &s, &e), -ENOENT);
+	assert_null(s);
+	assert_non_null(strstr(e.text, "is no run: there is no run.db in it"));
+	/* One that is there is not begun again. */
+	assert_int_equal(store_create(dir, &s, &e), -EEXIST);
+	assert_null(s);
+	assert_non_null(strstr(e.text, "cannot make the run's folder '"));
+	assert_int_equal(access(dir, F_OK), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -187,6 +211,7 @@ int main(void)
 		cmocka_unit_test(judging_refuses_a_database_that_fails),
 		cmocka_unit_test(damage_is_told_at_opening),
 		cmocka_unit_test(an_old_version_is_refused),
+		cmocka_unit_test(a_run_that_is_not_there_is_refused_by_name),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);
