@@ -6,6 +6,7 @@
 /* cmocka wants those four first */
 #include <cmocka.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -444,6 +445,54 @@ static void the_example_in_the_readme_works(void **state)
 	series_free(s);
 }
 
+static int descriptors(void)
+{
+	int n = 0;
+
+	for (int fd = 0; fd < 1000; fd++)
+		n += fcntl(fd, F_GETFD) >= 0;
+	return n;
+}
+
+/* Asks a detector of 'text' some runs, of which each opens what it opens. */
+static void ask_often(const char *name, const char *text, mode_t mode)
+{
+	struct series *s = series_new(4, 1);
+	json_t *model = json_object(), *v;
+	struct detector *d;
+	struct err e;
+	char file[80];
+	int before = descriptors();
+
+	snprintf(file, sizeof(file), "%s/%s", folder, name);
+	assert_int_equal(file_write_atomic(file, mode, text, strlen(text), &e), 0);
+	fill(s, METRIC_DREAD, -1, 1);
+	d = load(file, NULL);
+	for (int i = 0; i < 5; i++) {
+		if (detector_diagnose(d, model, &s->run, &v, &e))
+			fail_msg("%s", e.text);
+		json_decref(v);
+	}
+	json_decref(model);
+	detector_free(d);
+	series_free(s);
+	unlink(file);
+	assert_int_equal(descriptors(), before);
+}
+
+static void a_verdict_leaves_no_descriptor_open(void **state)
+{
+	(void)state;
+	ask_often("some.lua",
+		"return { name = 'm', summary = 's', diagnose = function() return { { metric = "
+		"'any', indicted = {} } } end }",
+		0600);
+	detector_trust_programs(true);
+	ask_often("program",
+		"#!/bin/sh\ncat >/dev/null\necho '[{\"metric\":\"any\",\"indicted\":[]}]'\n", 0755);
+	detector_trust_programs(false);
+}
+
 /* Is 'word' in the list? */
 static bool listed(const char *word, size_t len, const char *const *list)
 {
@@ -506,6 +555,7 @@ int main(void)
 		cmocka_unit_test(the_meta_file_tells_what_there_is_both_ways),
 		cmocka_unit_test(built_in_detectors_load),
 		cmocka_unit_test(the_sandbox_has_no_way_out),
+		cmocka_unit_test(a_verdict_leaves_no_descriptor_open),
 		cmocka_unit_test(limits_hold),
 		cmocka_unit_test(a_crash_and_an_endless_loop_concern_one_run),
 		cmocka_unit_test(large_runs_may_take_longer),
