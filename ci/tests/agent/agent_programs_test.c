@@ -35,6 +35,24 @@ static void loop_repeats_and_stops(void **unused)
 	assert_int_equal(peer_end(&p), 0);
 }
 
+/* The code of a command that fails is the loop's: as a shell's for one that a signal ended. */
+static void a_loop_ends_with_its_commands_code(void **unused)
+{
+	static const struct {
+		const char *command;
+		int code;
+	} cases[] = {{"exit 0", 0}, {"exit 1", 1}, {"exit 255", 255}, {"kill -KILL $$", 137},
+		{"kill -TERM $$", 143}};
+
+	(void)unused;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const char *const argv[] = {agent_path_, "loop", "--max-runs", "2", "--", "sh",
+			"-c", cases[i].command, NULL};
+
+		assert_int_equal(proc_run(argv, 30, NULL, NULL), cases[i].code);
+	}
+}
+
 static void each_run_of_a_loop_reads_the_input(void **unused)
 {
 	char path[PATH_MAX + 64], *text = NULL;
@@ -440,6 +458,7 @@ static int tests(void)
 {
 	const struct CMUnitTest all[] = {
 		TEST(loop_repeats_and_stops),
+		TEST(a_loop_ends_with_its_commands_code),
 		TEST(each_run_of_a_loop_reads_the_input),
 		TEST(linked_programs_hear_and_are_heard),
 		TEST(a_program_that_reads_late_hears_all),
