@@ -180,6 +180,7 @@ static int conclude(struct executor *x, const char *command, const struct outcom
 	bool begun = x->progress != NULL;
 	const char *folder;
 	json_auto_t *tally = NULL;
+	auto_free char *replaced = NULL;
 	struct err e;
 	size_t missing;
 	int code;
@@ -190,6 +191,8 @@ static int conclude(struct executor *x, const char *command, const struct outcom
 		return conclude_error(x, command, begun, why);
 	folder = store_folder(x->store);
 	code = outcome_show(command, x->store, NULL, o, stdout);
+	if (store_get(x->store, STORE_TRACER_REPLACED, &replaced, &e) == 1)
+		cmd_fail(command, 0, "%s; 'culprit doctor' tries each tracer", replaced);
 	missing = store_tally(x->store, &tally, &e) ? 0 : json_array_size(jget(tally, "missing"));
 	if (missing)
 		code = cmd_fail(command, CULPRIT_EXIT_INVALID,

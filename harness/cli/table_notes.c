@@ -71,7 +71,7 @@ int table_notes_make(
 	struct store *s, struct cell_range range, struct table_notes *out, struct err *e)
 {
 	const json_t *missing, *skipped, *attempts;
-	char *shard;
+	char *shard, *replaced = NULL;
 	char **lines[2];
 	json_t *tally, *row;
 	size_t i;
@@ -79,6 +79,11 @@ int table_notes_make(
 
 	if (rc)
 		return rc;
+	rc = store_get(s, STORE_TRACER_REPLACED, &replaced, e);
+	if (rc < 0) {
+		json_decref(tally);
+		return rc;
+	}
 	missing = json_object_get(tally, "missing");
 	skipped = json_object_get(tally, "skipped");
 	attempts = json_object_get(tally, "attempts");
@@ -89,9 +94,11 @@ int table_notes_make(
 		.error = (unsigned)jget_int(attempts, "error"),
 		.nulls = detector_nulls()};
 	lines[0] = alloc_zero(json_array_size(missing), sizeof(**lines));
-	lines[1] = alloc_zero(json_array_size(skipped) + REASONS_SHOWN + 2, sizeof(**lines));
+	lines[1] = alloc_zero(json_array_size(skipped) + REASONS_SHOWN + 3, sizeof(**lines));
 	out->missing = (const char *const *)lines[0];
 	out->remarks = (const char *const *)lines[1];
+	if (replaced)
+		lines[1][out->n_remarks++] = replaced;
 	json_array_foreach((json_t *)missing, i, row)
 		lines[0][out->n_missing++] = alloc_format("%lld %s %s",
 			(long long)jget_int(row, "number"), jget_text(row, "fault"),

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "harness/base/alloc.h"
+#include "harness/base/auto.h"
 #include "harness/base/jget.h"
 #include "harness/experiment/cell_key.h"
 #include "harness/experiment/fault_check.h"
@@ -112,6 +113,21 @@ static int refuse_tracer(const char *what, const struct tracing *t, struct err *
 	return err_blame(e, ERR_SCENARIO, err_prefix(e, -EINVAL, "%s %s", what, t->label));
 }
 
+/* Other calls are seen, at another cost: everybody who reads the run must know. */
+static int replace_tracer(struct executor *x, struct tracing *t, struct err *e)
+{
+	auto_free char *was = alloc_copy(t->label);
+	auto_free char *line = NULL;
+	auto_free char *reason = alloc_copy(e->text);
+	int rc = scenario_set_tracer(x->scenario, "ptrace", e);
+
+	line = alloc_format("traced with ptrace in place of %s: %s", was, reason);
+	progress_say(x->progress, "%s", line);
+	return rc
+		?: store_set(x->store, "tracer", t->label, e)
+		?: store_set(x->store, STORE_TRACER_REPLACED, line, e);
+}
+
 /* ptrace also produces verdicts, so it replaces a tracer that cannot run. A run time is a tracer's
  * own: its cells are left out. */
 static int check_tracers(struct executor *x, struct err *e)
@@ -133,10 +149,7 @@ static int check_tracers(struct executor *x, struct err *e)
 		}
 		if (!strcmp(t->name, "ptrace") || s->second.name)
 			return refuse_tracer("tracer", t, e);
-		progress_say(
-			x->progress, "tracing with ptrace in place of %s: %s", t->label, e->text);
-		rc = scenario_set_tracer(s, "ptrace", e);
-		return rc ?: store_set(x->store, "tracer", s->tracers[k].label, e);
+		return replace_tracer(x, t, e);
 	}
 	if (!rc && s->second.name)
 		rc = check_tracer(x->cluster, &s->second, e);

@@ -59,6 +59,8 @@ const char *store_run_id(const struct store *s); /* the folder's own name */
  * -EBADMSG (ERR_DAMAGED): damaged, or no JSON. */
 int store_set(struct store *s, const char *key, const char *value, struct err *e);
 int store_get(struct store *s, const char *key, char **value, struct err *e);
+/* A fact: the sentence of a run whose tracer could not run, and was replaced by ptrace. */
+#define STORE_TRACER_REPLACED "tracer_replaced"
 int store_get_json(struct store *s, const char *key, json_t **value, struct err *e);
 
 /* 1: the run measured run times; 0: verdicts; or an error. */

@@ -134,6 +134,7 @@ function drawHead() {
 			: "nothing has run yet · ", "seed " + (facts.seed || "?"), " · culprit " +
 				(facts.culprit_version || "?")),
 		shardNote(),
+		facts.tracer_replaced ? el("p", null, el("b", null, "Note: "), facts.tracer_replaced, ".") : null,
 		el("div.tiles", null,
 			tile(tally.confirmed, tally.planned, "cells confirmed", training ? training +
 				" of them training" : "none is training"),

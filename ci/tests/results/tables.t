@@ -108,4 +108,17 @@ for option in --tap '--junit x' '--against hotdep09-table1' '--by strength' '--w
 	check "$option of two runs is refused" refuses "${option%% *} is for one run" $one $other $option
 done
 check "CSV of two runs is refused" refuses "--format csv is for one run" $one $other --format csv
+
+# A tracer that was replaced.
+if command -v sqlite3 >/dev/null; then
+	cp -r results/runs/errors-20261121 "$tmp/replaced"
+	sqlite3 "$tmp/replaced/run.db" "INSERT INTO fact VALUES ('tracer_replaced', 'traced with ptrace in place of ebpf: s1: refused')"
+	check "a table says that another tracer was used" bash -c "'$culprit' table '$tmp/replaced' | grep -q '^traced with ptrace in place of ebpf: s1: refused$'"
+	jq='print join "|", @{$v->{run}{remarks} || $v->{remarks} || []}'
+	check "... in JSON, too" [ "$(json "$tmp/replaced")" = "traced with ptrace in place of ebpf: s1: refused" ]
+	"$culprit" report "$tmp/replaced" -o "$tmp/replaced.html" >/dev/null
+	check "... and so does a report" grep -q '"tracer_replaced":"traced with ptrace in place of ebpf: s1: refused"' "$tmp/replaced.html"
+else
+	ok "a table says that another tracer was used # SKIP there is no sqlite3"
+fi
 done_testing
