@@ -51,7 +51,8 @@ int server_lock(const char *dir, double wait_s, int *out, struct err *e)
 	return 0;
 }
 
-/* SIGKILL is sent in every round: a process that was just started has missed the first one. */
+/* SIGKILL is sent in every round: a process that was just started has missed the first one. The
+ * signal is sent at least once, even without any time to wait. */
 static int end(const json_t *server, int signo, double timeout_s, pid_t *who)
 {
 	double deadline = clock_mono_s() + timeout_s;
@@ -62,11 +63,11 @@ static int end(const json_t *server, int signo, double timeout_s, pid_t *who)
 	while ((n = server_find(server, pids, 8)) != 0) {
 		if (n > 0)
 			*who = pids[0];
-		if (clock_mono_s() > deadline)
-			return n < 0 ? n : -EBUSY;
 		for (int i = 0; i < n && (!sent || signo == SIGKILL); i++)
 			kill(pids[i], signo);
 		sent = sent || n > 0;
+		if (clock_mono_s() > deadline)
+			return n < 0 ? n : -EBUSY;
 		procfs_nap(deadline);
 	}
 	return 0;
