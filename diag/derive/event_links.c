@@ -189,9 +189,13 @@ static void ended(struct events *s, size_t server, const char *call, const char 
 	struct links *l = &s->links[server];
 
 	burst_add(s, &ev);
-	if (l->ended)
+	/* A client that had closed it by itself now finds the server gone. */
+	if (l->ended && (l->error || !error))
 		return;
 	keep(s, server, now_s, BY_CLOSE);
+	/* The last word was a request: it stays open in the stretch that begins. */
+	if (l->asked && l->balance <= 0)
+		l->balance = 1;
 	l->ended = true;
 	l->asked = false;
 	l->since_s = now_s;

@@ -787,6 +787,47 @@ static void the_end_of_a_stream_and_refused_connections_are_ends(void **state)
 	events_free(s);
 }
 
+/* The error of a link's stretch at a moment; "" if it has none. */
+static const char *error_at(struct events *s, int server, double at_s)
+{
+	const struct event *ev;
+
+	for (size_t i = 0; (ev = find(s, EVENT_LINK_QUIET, i)); i++)
+		if (ev->server == server && ev->first_s <= at_s && at_s <= ev->last_s)
+			return ev->error ? ev->error : "";
+	return "none";
+}
+
+static void a_connection_that_the_client_closed_is_not_a_lost_one(void **state)
+{
+	struct events *s;
+	uint32_t waiting;
+
+	(void)state;
+	begin();
+	/* One closed at rest, whose server then refuses another; one with an open request. */
+	socket_to(0, 10, 1);
+	request(PID, 1, 10, 0x1000, 436);
+	answer(PID, 1.1, 10);
+	socket_to(0, 11, 2);
+	request(PID, 2, 11, 0x1000, 436);
+	call(3, "close", 10, 0);
+	closed(3, 10);
+	call(3.1, "close", 11, 0);
+	closed(3.1, 11);
+	socket_to(5, 10, 1);
+	call(6, "connect", 10, -ECONNREFUSED);
+	call(20, "futex", 0, 0);
+	s = read_daemon();
+	assert_int_equal(state_at(s, 0, 4, &waiting), LINK_ENDED);
+	assert_int_equal(waiting, 0);
+	assert_string_equal(error_at(s, 0, 4), "");
+	assert_string_equal(error_at(s, 0, 10), "ECONNREFUSED");
+	assert_int_equal(state_at(s, 1, 4, &waiting), LINK_ENDED);
+	assert_int_equal(waiting, 1);
+	events_free(s);
+}
+
 static void a_log_cut_short_is_refused(void **state)
 {
 	struct events *s = new_table();
@@ -827,6 +868,7 @@ int main(void)
 		cmocka_unit_test(only_what_lasts_is_kept),
 		cmocka_unit_test(a_lost_connection_has_ended_until_data_moves),
 		cmocka_unit_test(the_end_of_a_stream_and_refused_connections_are_ends),
+		cmocka_unit_test(a_connection_that_the_client_closed_is_not_a_lost_one),
 		cmocka_unit_test(a_log_cut_short_is_refused),
 	};
 
