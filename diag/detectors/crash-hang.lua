@@ -25,6 +25,8 @@
 --   where one call carries several, as in Ceph. diag/derive/events.h has the rule, which uses both, and the
 --   next call. An ended or waiting link accuses its server; an answered one never does, even if it is the
 --   only one that is answered.
+-- Closing. A client that closes a connection on which no request is open has finished with it: that says
+--   nothing of the server. A client that gives up an open request closes a link that was waiting.
 -- Silence. A waiting link accuses only after nothing moved on it for 'silence': a busy server has open
 --   requests, too.
 -- Majority. A moment counts if fewer than half of the servers are accused. If all links wait, the cause is
@@ -75,11 +77,25 @@ local function find_links(run)
 	return links
 end
 
+local SAME_S = 0.01 -- a stretch that ends when another begins, after rounding
+
+-- Did the client close this connection without waiting for anything?
+local function closed_at_rest(ended, stretches)
+	if ended.call ~= "close" or ended.error or (ended.waiting or 0) > 0 then return false end
+	for _, ev in ipairs(stretches) do
+		if ev.state == "waiting" and ev.time_s < ended.time_s and ev.last_s >= ended.time_s - SAME_S then
+			return false
+		end
+	end
+	return true
+end
+
 -- The 'link-quiet' event that accuses the server at this moment, or nil.
 local function accusation(stretches, at_s, silence)
 	for _, ev in ipairs(stretches or {}) do
 		if ev.time_s <= at_s and (at_s <= ev.last_s or ev.open) then
-			if ev.state == "ended" or (ev.state == "waiting" and at_s - ev.time_s >= silence) then
+			if (ev.state == "ended" and not closed_at_rest(ev, stretches)) or
+				(ev.state == "waiting" and at_s - ev.time_s >= silence) then
 				return ev
 			end
 		end

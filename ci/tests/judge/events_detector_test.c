@@ -377,6 +377,32 @@ static void a_lost_server_is_the_one_whose_link_has_ended(void **state)
 		"");
 }
 
+#define CLOSED(c, s) "link-quiet " c ">" s " 5 60 state=ended open=true call=close;"
+
+static void a_connection_that_the_client_closed_accuses_nobody(void **state)
+{
+	(void)state;
+	/* Idle connections were closed; the server that died was in use. */
+	assert_string_equal(hang("app-error c1 9 9 error=ENOTCONN;" CLOSED("c1", "s1") CLOSED(
+				    "c1", "s2") ENDED("c1", "s3") CLOSED("c1", "s4")),
+		"s3");
+	assert_string_equal(hang("app-error c1 9 9 error=ENOTCONN;" CLOSED("c1", "s1")), "");
+	/* It gave up an open request. */
+	assert_string_equal(
+		hang("app-error c1 9 9 error=ENOTCONN;link-quiet c1>s2 1 5 state=waiting;" CLOSED(
+			"c1", "s2")),
+		"s2");
+	/* An open request of long ago was answered. */
+	assert_string_equal(
+		hang("app-error c1 9 9 error=ENOTCONN;link-quiet c1>s2 1 2 state=waiting;" CLOSED(
+			"c1", "s2")),
+		"");
+	/* What fails to close has failed. */
+	assert_string_equal(hang("app-error c1 9 9 error=ENOTCONN;link-quiet c1>s1 5 60 "
+				 "state=ended call=close error=EIO;"),
+		"s1");
+}
+
 static void a_hung_server_is_the_one_that_owes_an_answer(void **state)
 {
 	(void)state;
@@ -613,6 +639,7 @@ int main(void)
 		cmocka_unit_test(data_is_not_lost_in_silence),
 		cmocka_unit_test(silence_takes_time),
 		cmocka_unit_test(a_lost_server_is_the_one_whose_link_has_ended),
+		cmocka_unit_test(a_connection_that_the_client_closed_accuses_nobody),
 		cmocka_unit_test(a_hung_server_is_the_one_that_owes_an_answer),
 		cmocka_unit_test(clients_vote),
 		cmocka_unit_test(recorded_runs_are_diagnosed_and_clean_ones_silent),
