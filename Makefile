@@ -88,7 +88,7 @@ $(OUT)/ci/tests/%.o: needs_cmocka = $(if $(CMOCKA_LIBS),,$(error cmocka.h is mis
 $(OUT)/tests/%: $(OUT)/ci/tests/%.o $(OUT)/libcore.a $(OUT)/libagent.a
 	$(call say,LINK,$@)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(CMOCKA_LIBS) $(TEST_LIBS)
+	$(Q)$(CC) $(LDFLAGS) $(TEST_LD) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(CMOCKA_LIBS) $(TEST_LIBS)
 
 # Programs that tests start and observe; they link nothing of the product.
 $(OUT)/helpers/%: $(OUT)/ci/tests/helpers/%.o
