@@ -1,6 +1,8 @@
 #include "diag/judge/detector.h"
 
 #include <errno.h>
+#include <openssl/evp.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -8,6 +10,7 @@
 #include "diag/judge/confine.h"
 #include "diag/judge/detector_impl.h"
 #include "harness/base/alloc.h"
+#include "harness/base/file.h"
 #include "harness/base/name.h"
 #include "harness/lua/library.h"
 #include "harness/lua/luajson.h"
@@ -38,6 +41,31 @@ static int read_definition(struct detector *d, const json_t *given, struct err *
 		d->L, 1, &d->src, given ? 3 : 0, NULL, what, NULL, &d->params, NULL, e);
 }
 
+static int digest(struct detector *d, const void *data, size_t size, struct err *e)
+{
+	unsigned char sum[EVP_MAX_MD_SIZE];
+	int at = snprintf(d->digest, sizeof(d->digest), "sha256:");
+
+	if (!EVP_Digest(data, size, sum, NULL, EVP_sha256(), NULL))
+		return err_set(e, -EIO, "cannot hash the detector '%s'", d->path);
+	for (size_t i = 0; i < 32; i++)
+		snprintf(d->digest + at + 2 * i, 3, "%02x", sum[i]);
+	return 0;
+}
+
+static int digest_program(struct detector *d, struct err *e)
+{
+	char *data;
+	size_t size;
+	int rc = file_read(d->path, &data, &size, e);
+
+	if (rc)
+		return rc;
+	rc = digest(d, data, size, e);
+	free(data);
+	return rc;
+}
+
 /* A program is named after its file, and gets its parameters as they are. */
 static int read_program(struct detector *d, const json_t *params, struct err *e)
 {
@@ -54,7 +82,7 @@ static int read_program(struct detector *d, const json_t *params, struct err *e)
 	d->src.path = alloc_copy(d->path);
 	d->summary = alloc_copy("a program");
 	d->params = params ? json_deep_copy(params) : json_object();
-	return library_name(LIBRARY_DETECTOR, d->path, &d->name, e);
+	return library_name(LIBRARY_DETECTOR, d->path, &d->name, e) ?: digest_program(d, e);
 }
 
 int detector_load(const char *name, const json_t *params, struct detector **out, struct err *e)
@@ -69,7 +97,8 @@ int detector_load(const char *name, const json_t *params, struct detector **out,
 	} else if (!rc) {
 		rc = sandbox_load(d, e);
 		if (!rc)
-			rc = read_definition(d, params, e);
+			rc = read_definition(d, params, e)
+				?: digest(d, d->src.text, strlen(d->src.text), e);
 	}
 	if (rc)
 		detector_free(d);
@@ -94,6 +123,11 @@ void detector_free(struct detector *d)
 const char *detector_name(const struct detector *d)
 {
 	return d->name;
+}
+
+const char *detector_digest(const struct detector *d)
+{
+	return d->digest;
 }
 
 const char *detector_summary(const struct detector *d)

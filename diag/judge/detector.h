@@ -63,6 +63,8 @@ int detector_load(const char *name, const json_t *params, struct detector **out,
 void detector_free(struct detector *d);
 
 const char *detector_name(const struct detector *d); /* as the file says */
+/* "sha256:HEX" of the text that was loaded, or of the program. */
+const char *detector_digest(const struct detector *d);
 const char *detector_summary(const struct detector *d);
 bool detector_trains(const struct detector *d);       /* does it want fault-free runs? */
 bool detector_wants_events(const struct detector *d); /* does it look at more than samples? */

@@ -13,6 +13,7 @@ struct detector {
 	lua_State *L;           /* a new one for each call; the definition is at stack index 1 */
 	struct luax_source src; /* of a program: its path only */
 	char *name, *summary;
+	char digest[72]; /* "sha256:HEX" */
 	json_t *params;
 	bool trains, events;
 };

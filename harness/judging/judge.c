@@ -438,11 +438,14 @@ static int put_all(struct judge *j, const json_t *rows, struct err *e)
 	return rc;
 }
 
+/* Verdicts and the texts that made them change together: a run never names another version. */
 int judge_replace(struct judge *j, const json_t *rows, struct err *e)
 {
-	int rc = store_clear_verdicts(j->store, e);
+	auto_free char *texts = json_dumps(j->texts, JSON_COMPACT);
 
-	return rc ? rc : put_all(j, rows, e);
+	return store_clear_verdicts(j->store, e)
+		?: put_all(j, rows, e)
+		?: store_set(j->store, "detector_texts", texts, e);
 }
 
 int judge_save(struct judge *j, const json_t *rows, struct err *e)

@@ -44,7 +44,8 @@ int judge_names(struct store *s, const json_t *v, json_t **named, struct err *e)
 /* How many verdicts are errors of a detector; '*first' is the first of them, or NULL. */
 unsigned judge_failures(const struct judge *j, const char **first);
 
-/* Replaces all verdicts and models of the store by those of judge_all; judge_replace: inside the
+/* Replaces all verdicts and models of the store by those of judge_all, and the fact
+ * 'detector_texts' by the SHA-256 of the detectors that made them; judge_replace: inside the
  * caller's transaction. */
 int judge_replace(struct judge *j, const json_t *rows, struct err *e);
 int judge_save(struct judge *j, const json_t *rows, struct err *e);

@@ -24,6 +24,9 @@ struct instance {
 struct judge {
 	struct instance *instances;
 	size_t n_instances;
+	/* {detector: {file: its SHA-256, params}} of those that were asked for, as
+	 * cell_key.h has it. */
+	json_t *texts;
 	const char **names; /* alias i stands for the server names[i]; borrowed from 'servers' */
 	char (*aliases)[24];
 	const char **alias_list;

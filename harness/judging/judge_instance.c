@@ -17,6 +17,7 @@ void instances_clear(struct judge *j)
 		free(j->instances[i].name);
 	}
 	free(j->instances);
+	json_decref(j->texts);
 }
 
 /* A detector that draws random numbers gets a seed, unless the scenario gave one. */
@@ -107,6 +108,22 @@ static int name_instances(struct judge *j, const json_t *choices, struct err *e)
 	return 0;
 }
 
+static json_t *texts_of(const struct judge *j, const json_t *detectors)
+{
+	json_t *texts = json_object(), *choice;
+	size_t i;
+
+	json_array_foreach((json_t *)detectors, i, choice) {
+		const char *name = jget_text(choice, "name");
+		json_t *params = jget(choice, "params");
+
+		json_object_set_new(texts, jget(texts, name) ? j->instances[i].name : name,
+			json_pack("{s:s, s:o}", "file", detector_digest(j->instances[i].detector),
+				"params", params ? json_incref(params) : json_object()));
+	}
+	return texts;
+}
+
 int instances_load(struct judge *j, const json_t *detectors, struct err *e)
 {
 	json_auto_t *all = with_nulls(detectors);
@@ -121,6 +138,8 @@ int instances_load(struct judge *j, const json_t *detectors, struct err *e)
 	}
 	if (!rc)
 		rc = name_instances(j, all, e);
+	if (!rc)
+		j->texts = texts_of(j, detectors);
 	return rc;
 }
 

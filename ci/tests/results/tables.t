@@ -65,6 +65,8 @@ check "every scored cell is there once" [ "$(grep -c '^cell ' "$tmp/words")" = 4
 printf 'return { name = "first", summary = "s", diagnose = function(run) return { { metric = "any", indicted = { run.servers[1] }, time_s = 1 } } end }' >"$tmp/first.lua"
 mkdir "$tmp/mx" && gunzip -c results/corpora/matrix/run.db.gz >"$tmp/mx/run.db"
 "$culprit" rescore "$tmp/mx" --detector "$tmp/first.lua" --save >/dev/null
+texts() { sqlite3 "$tmp/mx/run.db" "SELECT group_concat(key || ' ' || (value ->> 'file'), ' ') FROM json_each((SELECT value FROM fact WHERE key = 'detector_texts'))"; }
+check "--save replaces the texts with the verdicts: the run names the file that made them" [ "$(texts)" = "$tmp/first.lua sha256:$(sha256sum <"$tmp/first.lua" | cut -d' ' -f1)" ]
 "$culprit" table "$tmp/mx" --words >"$tmp/words"
 check "a false alarm is called one" grep -q "first named s[1-4]: a false alarm" <(xargs <"$tmp/words")
 check "an accusation before the onset, too" grep -q 's before the onset' <(xargs <"$tmp/words")
