@@ -1,5 +1,5 @@
 /* What a person sees of a run: on a terminal lines that are painted anew, with what each node does;
- * elsewhere plain lines; and status.json for whoever asks from another shell. The time is made up. */
+ * elsewhere plain lines; and status.json for whoever asks from another shell. Time is made up. */
 #include <fcntl.h>
 #include <pty.h>
 #include <setjmp.h>

@@ -74,7 +74,8 @@ static void twenty_nodes_connect_at_once_and_answer_side_by_side(void **state)
 		calls[i] = (struct node_request){.node = nodeset_at(set, i),
 			.op = "run",
 			.args = json_pack("{s:[s,s,s,s], s:f}", "argv", "sh", "-c",
-				"cd \"$0\" && : >$$ && while set -- * && [ $# -lt 20 ]; do sleep 0.1; done",
+				"cd \"$0\" && : >$$ && while set -- * && [ $# -lt 20 ]; do "
+				"sleep 0.1; done",
 				"/run/culprit-node-test/here", "timeout_s", SSHD_HANG_S)};
 	if (node_call_all(calls, 20, SSHD_HANG_S, &e))
 		fail_msg("%s", e.text);
