@@ -1,8 +1,8 @@
 #!/bin/bash
 # What is full at a step of a run: the disk that the run is kept on, every node's /var/lib/culprit, or the memory that the agent, guard,
 # standby and tracers of every node may take. Whatever comes of the run: one complaint and exit code 3, or a whole run; the faults are
-# undone while it is still full; with room again the run is resumed, and every cell is there once. In CI one step of each, and the
-# beginning of a run; CULPRIT_SOAK=N ('make soak-steps'): every step of each, with all the faults that act under this workload.
+# undone while it is still full; with room again the run is resumed, and every cell is there once. In CI one step of each; CULPRIT_SOAK=N
+# ('make soak-steps'): every step of each, with all the faults that act under this workload. full_disk.t has what needs no lab.
 cd "$(dirname "$0")/../../.." || exit 1
 . ci/tests/tap.sh
 [ "$(id -u)" -eq 0 ] || skip_all "the lab needs root"
@@ -134,55 +134,9 @@ try() { # WHAT FAULT STEP
 	check "$name: every node is as it was" diff <(echo "$before") <(fingerprints)
 }
 
-# ---- the beginning: without room nothing is begun, and nothing is left. No node is there to be reached ----
+scenario receive-pktloss
 mkdir "$small"
 mount -t tmpfs -o size=24M none "$small"
-echo 'return { file_system = { type = "glusterfs" }, nodes = {
-	{ name = "s1", role = "server", address = "127.0.0.1", ssh_port = 1 }, { name = "s2", role = "server", address = "127.0.0.1", ssh_port = 1 },
-	{ name = "s3", role = "server", address = "127.0.0.1", ssh_port = 1 }, { name = "c1", role = "client", address = "127.0.0.1", ssh_port = 1 } } }' >nowhere.lua
-scenario receive-pktloss
-step_kb=$([ -n "$CULPRIT_SOAK" ] && echo 4 || echo 48)
-refused=0 wrong=
-for ((room = 0; room < 1000; room += step_kb)); do
-	head -c $((24 * 1024 - room))K /dev/zero >"$small/filler"
-	"$culprit" run --quiet --inventory nowhere.lua --seed 1 -o "$run" full.lua >table 2>said
-	rc=$?
-	if [ -e "$run" ]; then
-		break
-	fi
-	[ $rc = 3 ] && [ "$(wc -l <said)" = 1 ] && grep -q "^culprit run: cannot .*No space left on device$" said || wrong="$wrong $room KB: $rc $(cat said)"
-	refused=$((refused + 1))
-done
-refused() { [ $refused -gt 0 ] && [ -z "$wrong" ] || { echo "$refused refused; $wrong"; return 1; }; }
-check "with no room a run is not begun: one complaint, exit code 3, no folder" refused
-check "with some it is: the nodes are the trouble then" grep -q "'culprit resume .*/run' goes on" said
-rm -rf "$run" "$small/filler"
-
-# ---- other commands on a full disk: one complaint, exit code 3, nothing is left, what was there stays ----
-corpora=$OLDPWD/results/corpora
-mkdir unpacked "$small/kept"
-gunzip -c "$corpora/ci/run.db.gz" | tee "$small/kept/run.db" >unpacked/run.db
-zcat "$OLDPWD/ci/tests/data/lab-none.s1.fs.log.gz" >log
-head -c 100M /dev/zero >"$small/filler" 2>/dev/null
-there() { (cd "$small" && find . ! -name lock | sort; sqlite3 kept/run.db "SELECT count(*) FROM verdict; PRAGMA integrity_check"); }
-was=$(there)
-while read -r words; do
-	# shellcheck disable=SC2086
-	"$culprit" $words >out 2>said </dev/null
-	rc=$?
-	check "a full disk: culprit ${words//$small/SMALL}" eval "[ $rc = 3 ] && [ \$(wc -l <said) = 1 ] && grep -q '^culprit [a-z]*: cannot .*: No space left on device$' said ||
-		{ echo 'exit code $rc'; cat said; false; }"
-	check "... leaves all as it was" diff <(echo "$was") <(there)
-done <<L
-corpus unpacked -o $small/new
-report unpacked -o $small/new
-table unpacked --write-baseline $small/new
-diagnose --csv $OLDPWD/results/fleet/example.csv.gz --report $small/new
-ship log --to $small/new
-rescore $small/kept --detector always-same --save
-L
-rm -rf "$small/kept" "$small/filler"
-
 "$culprit" lab up --dir "$lab" --subnet 10.82.0.0/24 --servers 3 --clients 1 >said 2>&1 || { not_ok "the lab comes up" "$(cat said)"; done_testing; }
 inventory=$lab/inventory.lua
 on_all 'mount -t tmpfs -o size=32M none /var/lib/culprit'
