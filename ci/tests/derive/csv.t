@@ -17,13 +17,13 @@ series 2 0 240 1 0 >well.csv
 
 "$culprit" diagnose --csv ill.csv --train-until 100 >out
 check "the slow server is named, by its metric" grep -q '^    by latency_ms: s3 (since 15[0-9] s)$' out
-check "the other metric indicts nobody" bash -c '! grep -q "by queue: s" out'
+check "the other metric indicts no server" lacks "by queue: s" out
 check "the same series without the fault is healthy" bash -c "'$culprit' diagnose --csv well.csv --train-until 100 | grep -q 'peer-threshold: healthy'"
 "$culprit" diagnose --csv ill.csv --train well.csv --window 60s >out
-check "by windows, the window of the fault and the one after it indict" \
-	[ "$(grep -B1 'peer-threshold: s3' out | grep -c '^\(120 .. 180\|180 .. 240\) s$')" -ge 1 ]
+check "both windows in which the fault acts indict the slow server" \
+	[ "$(grep -B1 'peer-threshold: s3' out | grep '^[0-9]')" = $'120 .. 180 s\n180 .. 240 s' ]
 check "the windows before are healthy" [ "$(grep -A1 -e '^0 .. 60 s' -e '^60 .. 120 s' out | grep -c healthy)" = 2 ]
-check "at least one line per window and detector" [ "$(grep -c ' \.\. ' out)" = 4 ]
+check "four windows have one verdict each" [ "$(grep -c '^[0-9]* \.\. [0-9]* s$' out) $(grep -c 'peer-threshold: ' out)" = "4 4" ]
 
 check "the slow server is also named without training" bash -c "'$culprit' diagnose --csv ill.csv --detector peer-robust | grep -q 'peer-robust: s3 (since 1[56][0-9] s)'"
 check "and the series without the fault is healthy" bash -c "'$culprit' diagnose --csv well.csv --detector peer-robust | grep -q 'peer-robust: healthy'"
