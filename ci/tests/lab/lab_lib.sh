@@ -31,6 +31,16 @@ done
 dir=/run/culprit-test-$$
 subnet=10.$((100 + $$ / 250 % 100)).$(($$ % 250)).0/24
 net=${subnet%.0/24}
+# The lab's link on this machine, after which its control groups are named: lab_host_link in harness/lab/layout.c; lab_etc.t compares the two.
+link_of() { # FOLDER
+	local hash=$((0xcbf29ce484222325)) i code
+	for ((i = 0; i < ${#1}; i++)); do
+		printf -v code %d "'${1:i:1}"
+		hash=$(((hash ^ code) * 0x100000001b3))
+	done
+	printf 'lab%010x\n' $((hash & 0xffffffffff))
+}
+link=$(link_of "$dir")
 trap '"$culprit" lab down --dir "$dir" >/dev/null 2>&1' EXIT
 
 up() { "$culprit" lab up --dir "$dir" --subnet "$subnet" --servers 3 --clients 2 "$@"; }
@@ -45,15 +55,15 @@ inside() {
 # What this machine still holds of the lab; nothing, if all is well.
 remains() {
 	local p
-	for p in $(grep -lzxF "CULPRIT_LAB=$dir" /proc/[0-9]*/environ 2>/dev/null); do
-		echo "process $(tr '\0' ' ' <"${p%environ}cmdline")"
+	for p in $(grep -lzFx "CULPRIT_LAB=$dir" /proc/[0-9]*/environ 2>/dev/null); do
+		[ ! -e "${p%/environ}" ] || echo "process $(tr '\0' ' ' <"${p%/environ}/cmdline")"
 	done 2>/dev/null
 	grep -F "$dir" /proc/self/mountinfo
 	grep -lF "$dir/" /sys/block/loop*/loop/backing_file 2>/dev/null
 	ip -o address | grep -F " $net."
 	ip -o route | grep -F "$subnet"
-	[ -z "$link" ] || ip -o link | grep -F "$link"
-	[ -z "$link" ] || find /sys/fs/cgroup -maxdepth 2 -name "culprit-$link*"
+	ip -o link | grep -F "$link"
+	find /sys/fs/cgroup -type d -name "culprit-$link*" -prune 2>/dev/null
 	[ ! -e "$dir" ] || ls -d "$dir"
 }
 clean() { [ -z "$(remains)" ] || { remains; return 1; }; }
