@@ -12,6 +12,7 @@
 #include "ci/tests/app/drawn.h"
 #include "ci/tests/scratch.h"
 #include "diag/app/layout.h"
+#include "diag/app/reader_impl.h"
 
 static char path[128];
 
@@ -232,6 +233,31 @@ static void copies_keep_to_themselves(void **state)
 	app_free(t);
 }
 
+/* Numbers of the tables: what is too large, or cut off, is refused, and the output left alone. */
+static void numbers_have_limits(void **state)
+{
+	static const struct {
+		uint8_t bytes[12];
+		size_t n;
+		bool ok;
+		uint32_t value;
+	} cases[] = {{{0}, 1, true, 0}, {{0x7f}, 1, true, 127}, {{0x80, 1}, 2, true, 128},
+		{{0xff, 0xff, 0xff, 0xff, 0x0f}, 5, true, UINT32_MAX},
+		{{0x80, 0x80, 0x80, 0x80, 0x10}, 5, false, 0}, {{0}, 0, false, 0},
+		{{0x80}, 1, false, 0}, {{0xff, 0xff}, 2, false, 0}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct app_bytes b = {cases[i].bytes, cases[i].bytes + cases[i].n};
+		uint32_t value = 77;
+
+		assert_int_equal(app_get_u32(&b, &value), cases[i].ok);
+		assert_int_equal(value, cases[i].ok ? cases[i].value : 77);
+		if (cases[i].ok)
+			assert_ptr_equal(b.pos, b.end);
+	}
+}
+
 static int prepare(void **state)
 {
 	int rc = make_dir(state);
@@ -249,6 +275,7 @@ int main(void)
 		cmocka_unit_test(paths_stay_below),
 		cmocka_unit_test(text_is_stable),
 		cmocka_unit_test(copies_keep_to_themselves),
+		cmocka_unit_test(numbers_have_limits),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);
