@@ -148,6 +148,7 @@ static struct outcome run_with(const struct cluster_spec *spec, bool parts)
 	o.counts = *flow_counts(f);
 	o.requests = c.n_truth;
 	o.disk_calls = c.disk_calls;
+	assert_int_equal(o.counts.requests_whole, o.check.whole);
 	if (getenv("FLOW_SHOW"))
 		flow_print_counts(f, stderr);
 	flow_free(f);

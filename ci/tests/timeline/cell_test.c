@@ -25,6 +25,7 @@
 #include "harness/base/jget.h"
 #include "harness/store/lock.h"
 #include "harness/timeline/cell.h"
+#include "harness/timeline/cell_impl.h"
 
 enum { CELL_CONTROL = 1, CELL_FAULT, CELL_CUT, CELL_EVENTS, CELL_SUMS, CELLS = CELL_SUMS };
 enum { CLIENTS = 2, SERVERS = 3, MS = 1000000 };
@@ -549,9 +550,38 @@ static int hold(const char *run)
 	return 0;
 }
 
+/* Further arguments of a slice are left out, and what is not known is none. */
+static void a_slice_takes_as_many_arguments_as_it_has_room(void **state)
+{
+	struct cell_slice s = {.track = 0};
+
+	(void)state;
+	cell_number(&s, 1, -1);
+	cell_span(&s, 1, -1);
+	cell_text(NULL, &s, 1, NULL);
+	cell_text(NULL, &s, 1, "");
+	assert_int_equal(s.n_args, 0);
+	cell_number(&s, 1, 0);
+	cell_span(&s, 2, -5);
+	assert_int_equal(s.n_args, 2);
+	assert_int_equal(s.args[0].key, 1);
+	assert_int_equal(s.args[0].value, 0);
+	assert_int_equal(s.args[1].value, -5);
+	for (uint32_t i = 0; i < TIMELINE_ARGS_MAX - 2; i++)
+		cell_number(&s, i, i);
+	assert_int_equal(s.n_args, TIMELINE_ARGS_MAX);
+	cell_number(&s, 1, 1);
+	assert_int_equal(s.n_args, TIMELINE_ARGS_MAX);
+	cell_span(&s, 1, 1);
+	assert_int_equal(s.n_args, TIMELINE_ARGS_MAX);
+	cell_text(NULL, &s, 1, "text");
+	assert_int_equal(s.n_args, TIMELINE_ARGS_MAX);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_slice_takes_as_many_arguments_as_it_has_room),
 		cmocka_unit_test(requests_lie_where_they_belong),
 		cmocka_unit_test(a_window_and_slow_ones),
 		cmocka_unit_test(what_is_missing_is_said),
