@@ -272,7 +272,7 @@ def judge(build, mutant, new, job, out=None):
                 if out:
                     print(said, file=out)
                 return "killed"
-        return "SURVIVED"
+        return "test left out" if slow else "SURVIVED"
     finally:
         shutil.copy(os.path.join(TREE, OUT, "agent/culprit-agent"), os.path.join(agent, "culprit-agent"))
 
