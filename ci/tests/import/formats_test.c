@@ -195,6 +195,39 @@ static void test_ceph(void **state)
 		"apply_latency_ms osd.0 1795357210 9\n");
 }
 
+/* Lines of a time, as people and scripts write them. */
+static void test_ceph_times(void **state)
+{
+	static const char *const times[] = {"1795357180", "1795357180 ", "1795357180\t",
+		"1795357180\r", "# 1795357180 \t\r", "\t1795357180", "2026-11-22T14:19:40Z"};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++) {
+		char text[200];
+
+		snprintf(text, sizeof(text),
+			"%s\n{\"osd_perf_infos\":[{\"id\":3,\"perf_stats\":{\"commit_latency_ms\":7}}]}",
+			times[i]);
+		if (read_text("ceph", text))
+			fail_msg("'%s': %s", times[i], e.text);
+		assert_true(has("commit_latency_ms osd.3 1795357180 7\n"));
+	}
+}
+
+/* Nanoseconds say more than milliseconds. */
+static void test_ceph_units(void **state)
+{
+	(void)state;
+	assert_int_equal(
+		read_text("ceph",
+			"1\n{\"osd_perf_infos\":[{\"id\":3,\"perf_stats\":{\"commit_latency_ms\":7,"
+			"\"commit_latency_ns\":7250000,\"apply_latency_ns\":1500000,"
+			"\"apply_latency_ms\":1,\"commit_latency_s\":9,\"x\":[1]}}]}"),
+		0);
+	assert_true(has("commit_latency_ms osd.3 1 7.25\n"));
+	assert_true(has("apply_latency_ms osd.3 1 1.5\n"));
+}
+
 static void test_ceph_wrong(void **state)
 {
 	(void)state;
@@ -320,7 +353,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {TEST(test_sar), TEST(test_sar_device_last),
 		TEST(test_sar_12_hours), TEST(test_sar_wrong), TEST(test_sadf),
 		TEST(test_sadf_json), TEST(test_iostat), TEST(test_iostat_wrong), TEST(test_ceph),
-		TEST(test_ceph_wrong), TEST(test_prometheus_text), TEST(test_prometheus_text_wrong),
+		TEST(test_ceph_times), TEST(test_ceph_units), TEST(test_ceph_wrong),
+		TEST(test_prometheus_text), TEST(test_prometheus_text_wrong),
 		TEST(test_labels_guess), TEST(test_labels_same_key), TEST(test_sink_refuses)};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -1,5 +1,5 @@
-/* What is learnt of a server before a fault: its standard descriptors, and its unit of systemd from
- * the text of its cgroups. */
+/* What is learnt of a server before a fault (its standard descriptors, and its unit of systemd from
+ * the text of its cgroups), and what a command of a user's fault may be. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,11 +16,12 @@
 #include <unistd.h>
 
 #include "ci/tests/scratch.h"
+#include "faults/primitives/command.h"
 #include "faults/primitives/server.h"
 #include "harness/base/proc.h"
 
 /* Only systemd and the process's cgroups are made up. */
-static const char *cgroups, *said;
+static const char *cgroups, *shown;
 static int cgroups_rc;
 
 static int made_up_access(const char *path, int mode)
@@ -44,7 +45,7 @@ static int made_up_run_ok(const char *const argv[], double limit_s, char **outpu
 {
 	(void)limit_s, (void)e;
 	assert_string_equal(argv[0], "systemctl");
-	*output = strdup(said);
+	*output = strdup(shown);
 	return 0;
 }
 
@@ -67,7 +68,7 @@ static void expect_unit(const char *text, const char *unit)
 	int rc;
 
 	cgroups = text;
-	said = "MainPID=77\n";
+	shown = "MainPID=77\n";
 	rc = made_up_unit_of(77, name, &e);
 	if (rc != (unit != NULL) || (unit && strcmp(name, unit)))
 		fail_msg("'%s': %d '%s'", text, rc, name);
@@ -101,10 +102,10 @@ static void a_unit_is_read_from_the_cgroups(void **state)
 	snprintf(text, sizeof(text), "0::/n%s\n", name);
 	expect_unit(text, NULL);
 	/* Another process of the service is its main one. */
-	said = "MainPID=78\n";
+	shown = "MainPID=78\n";
 	cgroups = "0::/brick.service\n";
 	assert_int_equal(made_up_unit_of(77, unit, &e), 0);
-	said = "Id=77\n";
+	shown = "Id=77\n";
 	assert_int_equal(made_up_unit_of(77, unit, &e), -EPROTO);
 	assert_non_null(strstr(e.text, "does not say which process 'brick.service' has"));
 	cgroups_rc = -ENOENT;
@@ -209,12 +210,39 @@ static void what_is_no_server_is_refused(void **state)
 	}
 }
 
+/* What a command of a user's fault must be, and what becomes of one that fails. */
+static void commands_are_lists_of_strings(void **state)
+{
+	static const char *const bad[] = {"[]", "[1]", "[\"true\", null]", "{}", "\"true\""};
+	json_t *argv;
+	struct err e;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		argv = json_loads(bad[i], JSON_DECODE_ANY, NULL);
+		assert_int_equal(command_act(argv, 10, &e), -EBADMSG);
+		assert_non_null(strstr(e.text, "must be a list of strings, at least one"));
+		json_decref(argv);
+	}
+	argv = json_pack("[s]", "true");
+	assert_int_equal(command_act(argv, 10, &e), 0);
+	json_decref(argv);
+	argv = json_pack("[s, s, s]", "sh", "-c", "echo no such thing; exit 3");
+	assert_int_equal(command_act(argv, 10, &e), -EIO);
+	assert_non_null(strstr(e.text, "no such thing"));
+	json_decref(argv);
+	argv = json_pack("[s, s]", "sleep", "100");
+	assert_int_equal(command_act(argv, 0.1, &e), -ETIMEDOUT);
+	json_decref(argv);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_unit_is_read_from_the_cgroups),
 		cmocka_unit_test(standard_descriptors_are_learnt),
 		cmocka_unit_test(what_is_no_server_is_refused),
+		cmocka_unit_test(commands_are_lists_of_strings),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);
