@@ -284,8 +284,26 @@ static void what_is_ambiguous_or_missing_is_refused_with_what_there_is(void **st
 	assert_non_null(strstr(e.text, "'mount'"));
 	assert_int_equal(
 		complete(ROLE_SERVER, NULL, NULL, "[{\"storage\":\"/a\"}]", &h, &e), -ENOENT);
-	assert_non_null(strstr(e.text, "service_port"));
+	assert_string_equal(
+		e.text, "s1: cannot tell where /a (no process) listens; give 'service_port'");
 	assert_null(h.storage);
+	assert_int_equal(
+		complete(ROLE_SERVER, NULL, NULL, "[{\"service_port\":7,\"pid\":9}]", &h, &e),
+		-ENOENT);
+	assert_non_null(strstr(e.text, "pid 9"));
+	assert_non_null(strstr(e.text, "keeps its data; give 'storage'"));
+	for (int port = 0; port <= 65536; port += 65536) {
+		char found[80];
+
+		snprintf(found, sizeof(found), "[{\"storage\":\"/a\",\"service_port\":%d}]", port);
+		assert_int_equal(complete(ROLE_SERVER, NULL, NULL, found, &h, &e), -ENOENT);
+		assert_non_null(strstr(e.text, "give 'service_port'"));
+	}
+	assert_int_equal(complete(ROLE_SERVER, NULL, NULL,
+				 "[{\"storage\":\"/a\",\"service_port\":65535}]", &h, &e),
+		0);
+	assert_int_equal(h.service_port, 65535);
+	free(h.storage);
 }
 
 int main(void)

@@ -34,6 +34,21 @@ static void pace_is_the_median_distance(void **state)
 	pace_clear(&p);
 }
 
+/* Samples of one moment, as of two files that tell the same, are no distance of 0. */
+static void a_moment_that_is_said_twice_has_no_distance(void **state)
+{
+	struct pace p = {0};
+
+	(void)state;
+	for (int i = 0; i < 10; i++)
+		for (int k = 0; k < 3; k++)
+			pace_sample(&p, 0, i * 15);
+	assert_int_equal(p.n, 9);
+	assert_true(pace_step(&p, 9) == 15);
+	assert_true(pace_step(&p, 10) == 0);
+	pace_clear(&p);
+}
+
 static void horizons_are_due_by_sixteenths(void **state)
 {
 	struct horizons h = {0};
@@ -379,6 +394,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(pace_is_the_median_distance),
+		cmocka_unit_test(a_moment_that_is_said_twice_has_no_distance),
 		cmocka_unit_test(horizons_are_due_by_sixteenths),
 		cmocka_unit_test(alarms_are_divided_among_looks),
 		cmocka_unit_test_setup(a_finding_begins_once_and_ends, reset),
