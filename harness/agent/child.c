@@ -357,7 +357,8 @@ void child_step(struct agent *a, struct handle *h)
 			break;
 		if (!h->ended)
 			h->failed = err_set(&h->failure, -ETIMEDOUT,
-				"the command did not end in time, and was killed");
+				"'%s' did not end within %g s, and was killed", h->command,
+				h->limit_s);
 		handle_undo(a, h, child_undone);
 		break;
 	case HANDLE_SUMMARY:

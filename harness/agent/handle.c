@@ -61,6 +61,7 @@ void handle_free(struct agent *a, struct handle *h)
 	json_decref(h->summary);
 	free(h->log);
 	free(h->wanted);
+	free(h->command);
 	free(h->error_log);
 	free(h->output.data);
 	free(h->told.data);

@@ -79,6 +79,8 @@ struct handle {
 	size_t n_order;
 	char *error_log; /* where it complains; absolute path, or NULL */
 	bool truncated;
+	char *command;   /* of a run: its words, or the first of them */
+	double limit_s;  /* of a run */
 	json_t *summary; /* of its log: see log_summary */
 };
 

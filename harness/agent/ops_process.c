@@ -89,6 +89,25 @@ static int open_input(const char *text, int *fd, struct err *e)
 
 /* ---- run ---- */
 
+/* The words of a command, to be read: as many as make a line. NULL: no memory. */
+static char *command_line(const json_t *argv)
+{
+	char line[160] = "";
+	const json_t *word;
+	size_t i, n = 0;
+
+	json_array_foreach((json_t *)argv, i, word) {
+		const char *text = json_string_value(word);
+
+		if (n + strlen(text) + 5 > sizeof(line)) {
+			snprintf(line + n, sizeof(line) - n, "%s", i ? " ..." : "...");
+			break;
+		}
+		n += (size_t)snprintf(line + n, sizeof(line) - n, "%s%s", i ? " " : "", text);
+	}
+	return strdup(line);
+}
+
 int op_run(struct agent *a, json_t *id, json_t *args, struct err *e)
 {
 	auto_of(child_spec) struct child_spec s = {CHILD_SPEC_INIT, .pipe_output = true};
@@ -99,13 +118,17 @@ int op_run(struct agent *a, json_t *id, json_t *args, struct err *e)
 		child_open_pipe(&s, e);
 	if (rc)
 		return rc;
+	h->command = command_line(jget(args, "argv"));
+	if (!h->command)
+		return err_errno(e, -ENOMEM, "cannot start a program");
 	if (jget_true(args, "self"))
 		add_words(&s, self_argv());
 	add_list(&s, NULL, jget(args, "argv"));
 	rc = child_start(a, h, &s, e);
 	if (rc)
 		return rc;
-	h->deadline = clock_mono_s() + arg_number(args, "timeout_s", 30);
+	h->limit_s = arg_number(args, "timeout_s", 30);
+	h->deadline = clock_mono_s() + h->limit_s;
 	h->request_id = json_incref(id);
 	return 0;
 }

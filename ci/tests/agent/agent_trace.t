@@ -23,6 +23,8 @@ said=$(ask '{"id":2,"op":"check","what":"trace.nonsense"}')
 check "an unknown tracer does not, and the reason names it" grep -q "\"able\": *false.*there is no tracer 'nonsense'" <<<"$said"
 said=$(ask '{"id":20,"op":"check","what":"trace.ptrace","mode":"flow","heads":true,"memory_bytes":1048576}')
 check "a tracer is tried in the mode that will be used" grep -q '"able": *false.*ptrace knows no sums and no flows' <<<"$said"
+said=$(ask '{"id":21,"op":"run","argv":["sleep","77"],"timeout_s":0.2}')
+check "a command that takes too long is named, with its limit" grep -q "'sleep 77' did not end within 0.2 s, and was killed" <<<"$said"
 said=$(ask "{\"id\":3,\"op\":\"process.start\",\"argv\":[\"sleep\",\"0.2\"],\"times\":\"$tmp/times\"}")
 handle=$(sed -n 's/.*"handle": *"\([^"]*\)".*/\1/p' <<<"$said")
 for _ in $(seq 300); do [ -s "$tmp/times" ] && break; sleep 0.1; done
