@@ -31,6 +31,9 @@ void doctor_programs(struct report *r, struct node *n);
 /* doctor_node.c: checks all hosts in parallel. Fails only as contacts_new does. */
 int doctor_nodes(struct report *r, struct err *e);
 
+/* Judges a node's clock by its offset from ours, which is known to within 'error_s'. */
+void doctor_add_clock(struct report *r, double offset_s, double error_s);
+
 /* doctor_fs.c: calls every function of the file system's Lua file on the node. */
 struct contact;
 void doctor_fs_node(struct report *r, struct contact *c);

@@ -13,9 +13,7 @@
 #include "harness/cli/contact.h"
 #include "harness/cli/doctor.h"
 #include "harness/fs/fs.h"
-
-/* Detectors compare servers second by second; a larger difference of clocks spoils that. */
-#define CLOCK_LIMIT_S 0.1
+#include "harness/scenario/gate_limits.h"
 
 /* Can the node do 'what'? LEVEL_BAD: it did not answer. 'reason': what it says, or the error. */
 static enum level ask(struct node *n, const char *what, double timeout_s, char reason[1024])
@@ -107,24 +105,32 @@ static void check_node_space(struct report *r, struct node *n)
 	free(output);
 }
 
+void doctor_add_clock(struct report *r, double offset_s, double error_s)
+{
+	char brief[32];
+
+	snprintf(brief, sizeof(brief), fabs(offset_s) < 1 ? "%+.1f ms" : "%+.0f s",
+		fabs(offset_s) < 1 ? offset_s * 1e3 : offset_s);
+	/* Detectors compare servers second by second; a run with such clocks does not begin. */
+	if (fabs(offset_s) - error_s > gate_defaults.clock_s)
+		doctor_add_brief(r, LEVEL_NOTE, "clock", brief,
+			"%+.3f s from ours, where runs allow %.3f s (gates: 'clock'): let chrony "
+			"or ntpd set it",
+			offset_s, gate_defaults.clock_s);
+	else
+		doctor_add_brief(r, LEVEL_OK, "clock", brief,
+			"%+.3f ms from ours, to within %.3f ms", offset_s * 1e3, error_s * 1e3);
+}
+
 static void check_clock(struct report *r, struct node *n)
 {
 	double offset_s, error_s;
 	struct err e = {""};
-	char brief[32];
 
-	if (node_clock_offset(n, &offset_s, &error_s, &e) < 0) {
+	if (node_clock_offset(n, &offset_s, &error_s, &e) < 0)
 		doctor_add(r, LEVEL_BAD, "clock", "%s", e.text);
-		return;
-	}
-	snprintf(brief, sizeof(brief), fabs(offset_s) < 1 ? "%+.1f ms" : "%+.0f s",
-		fabs(offset_s) < 1 ? offset_s * 1e3 : offset_s);
-	if (fabs(offset_s) > CLOCK_LIMIT_S)
-		doctor_add_brief(r, LEVEL_NOTE, "clock", brief,
-			"%+.3f s from ours: let chrony or ntpd set it", offset_s);
 	else
-		doctor_add_brief(r, LEVEL_OK, "clock", brief,
-			"%+.3f ms from ours, to within %.3f ms", offset_s * 1e3, error_s * 1e3);
+		doctor_add_clock(r, offset_s, error_s);
 }
 
 static void check_tracers(struct report *r, struct node *n)
