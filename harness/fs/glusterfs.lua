@@ -127,7 +127,9 @@ return {
 				local source, point, kind = line:match("^(%S+) (%S+) (%S+)")
 				if kind == "fuse.glusterfs" then
 					local mount = { mount = unescape(point), source = unescape(source), how = "/proc/mounts" }
-					mount.volume = mount.source:match(":/?([^/]+)")
+					-- A mount made from a volume file has no volume; glusterfs prints "(null)" for it.
+					local volume = mount.source:match(":/?([^/]+)")
+					mount.volume = volume ~= "(null)" and volume or nil
 					for _, p in ipairs(processes) do
 						if program(p) == "glusterfs" and p.cmdline[#p.cmdline] == mount.mount then mount.pid = p.pid end
 					end
