@@ -128,6 +128,11 @@ static int enter(const struct call *c)
 
 	if (*command && !strcmp(*command, "--"))
 		command++;
+	else if (*command && **command == '-')
+		return cmd_fail("lab exec", CULPRIT_EXIT_USAGE,
+			"'%s' after the node is no command; options come before it: 'culprit lab "
+			"exec --dir DIR %s -- COMMAND'",
+			*command, c->args[0]);
 	if (!*command)
 		return cmd_fail("lab exec", CULPRIT_EXIT_USAGE,
 			"which command? 'culprit lab exec %s -- COMMAND'", c->args[0]);

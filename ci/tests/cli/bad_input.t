@@ -266,4 +266,6 @@ check "... and is left as it was" bash -c "diff -r '$corpora/ci' '$corpus'"
 for command in slow timeline findings remeasure; do
 	check "$command: no older culprit is blamed" refuses "is a corpus: the .* are not in it" $command "$corpus"
 done
+# Options after the node of lab exec would be taken for the command.
+check "lab exec: an option after the node" refuses "'--dir' after the node is no command; options come before it" lab exec s1 --dir /nowhere true
 done_testing
