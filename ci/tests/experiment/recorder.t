@@ -3,6 +3,7 @@
 # by a trigger; read by slow, query and timeline; and nothing stays when the orchestrator is killed at any moment.
 cd "$(dirname "$0")/../../.." || exit 1
 . ci/tests/tap.sh
+. ci/tests/subnet.sh
 [ "$(id -u)" -eq 0 ] || skip_all "the lab needs root"
 culprit=$PWD/${OUT:-out}/culprit
 tmp=$(mktemp -d)
@@ -13,7 +14,8 @@ cd "$tmp" || exit 1
 node() { "$culprit" lab exec --dir "$lab" "$@"; }
 sql() { sqlite3 "$1/run.db" "$2"; }
 
-check "the lab comes up" "$culprit" lab up --dir "$lab" --subnet "${RECORDER_SUBNET:-10.77.0.0/24}" --servers 3 --clients 1
+take_subnet || exit 1
+check "the lab comes up" "$culprit" lab up --dir "$lab" --subnet "$subnet" --servers 3 --clients 1
 inventory=$lab/inventory.lua
 
 cat >now.lua <<'L'
