@@ -116,9 +116,11 @@ data_through() { # LAYOUT
 }
 data_through distribute
 
-# --- the disk: memory, so that no real one has a say in its speed; rates in one run
+# --- the disk: memory, so that no real one has a say in its speed; rates in one run. What the disk and its users need of a processor
+# they get at once, however many others want one.
 for s in s1 s2 s3; do
 	pid=$(pgrep -f "culprit lab disk --dir $dir --name $s( |$)")
+	renice -n -20 -p "$pid" >/dev/null
 	find "/proc/$pid/fd" -lname "/memfd:$s *" | grep -q . || echo "$s's disk $pid has no memory"
 done >"$dir/disk.out"
 check "a disk is in memory" test ! -s "$dir/disk.out"
@@ -143,18 +145,18 @@ echo "free $(least write 8) $(least read_ 8)"
 while dd if=$spare of=/dev/null bs=256M iflag=direct 2>/dev/null; do :; done & hog=$!
 before=$(awk '{print $1}' /sys/dev/block/$(stat -c %Hr:%Lr $spare)/inflight)
 until [ "$(awk '{print $1}' /sys/dev/block/$(stat -c %Hr:%Lr $spare)/inflight)" -gt 0 ]; do sleep 0.01; done
-echo "hog $(ms write 8) $(ms read_ 8)"
+echo "hog $(ms write 2) $(ms read_ 2)"
 kill $hog; pkill -P $hog dd; rm /srv/storage/probe
 S
-inside s1 bash /run/culprit/disk.sh >"$dir/disk.out" 2>/dev/null
+inside s1 nice -n -20 bash /run/culprit/disk.sh >"$dir/disk.out" 2>/dev/null
 read -r _ w r < <(grep free "$dir/disk.out")
 read -r _ hw hr < <(grep hog "$dir/disk.out")
-echo "# 8 MiB: write $w ms, read $r ms; beside a hog: write $hw ms, read $hr ms"
+echo "# 8 MiB: write $w ms, read $r ms; a quarter of it beside a hog: write $hw ms, read $hr ms"
 # 8 MiB at 8 MB/s are 1049 ms: never less, and not much more.
 check "sequential writes go at the disk's rate" test "$w" -ge 1040 -a "$w" -lt 2600
 check "sequential reads go at the disk's rate" test "$r" -ge 1040 -a "$r" -lt 2600
-check "a hog on the spare partition slows writes" test "$hw" -gt $((w * 2))
-check "a hog on the spare partition slows reads" test "$hr" -gt $((r * 2))
+check "a hog on the spare partition slows writes" test "$hw" -gt $((w / 4 * 2))
+check "a hog on the spare partition slows reads" test "$hr" -gt $((r / 4 * 2))
 
 # --- a broken lab, and down
 inside s2 sh -c 'p=$(pidof glusterfsd); kill -9 $p; while kill -0 $p 2>/dev/null; do sleep 0.01; done'
@@ -186,7 +188,7 @@ S
 used_us() { if [ -n "$(of_group s1 cpuacct.usage)" ]; then echo $(($(cat "$(of_group s1 cpuacct.usage)") / 1000)); else sed -n 's/usage_usec //p' "$stat"; fi; }
 read -r t0 _ </proc/uptime
 u0=$(used_us)
-inside s1 bash /run/culprit/spin.sh "$(nproc)"
+inside s1 nice -n -20 bash /run/culprit/spin.sh "$(nproc)"
 read -r t1 _ </proc/uptime
 share=$((($(used_us) - u0) / (100 * (${t1/./} - ${t0/./}))))
 echo "# loops on $(nproc) processors had $share % of one"
