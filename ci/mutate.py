@@ -233,8 +233,8 @@ class Build:
 
 def sandboxed(program, limit):
     user = [] if os.geteuid() == 0 else ["--user", "--map-root-user"]
-    command = ["unshare", *user, "--pid", "--fork", "--kill-child", "--mount-proc", "--net", "--ipc", "--uts",
-               "sh", "-c", SANDBOX, TREE, program]
+    command = ["setpriv", "--pdeathsig", "KILL", "unshare", *user, "--pid", "--fork", "--kill-child",
+               "--mount-proc", "--net", "--ipc", "--uts", "sh", "-c", SANDBOX, TREE, program]
     with tempfile.TemporaryFile("w+", errors="replace") as said:  # a pipe would wait for processes that outlive the test
         child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=said, stderr=said)
         try:
