@@ -10,6 +10,7 @@ take_subnet() {
 		exec {subnet_lock}>"$locks/$n" || return
 		if flock -n "$subnet_lock" && [ -z "$(ip -o route show root "10.200.$n.0/24")" ]; then
 			net=10.200.$n
+			# shellcheck disable=SC2034 # the caller's
 			subnet=$net.0/24
 			return
 		fi

@@ -385,7 +385,8 @@ static void a_check_of_a_tracer_holds_nothing_up(void **unused)
 	start(&p);
 	before = fingerprint();
 	peer_send(&p,
-		"{\"id\":1,\"op\":\"check\",\"what\":\"trace.ptrace\"}\n{\"id\":2,\"op\":\"ping\"}");
+		"{\"id\":1,\"op\":\"check\",\"what\":\"trace.ptrace\"}\n"
+		"{\"id\":2,\"op\":\"ping\"}");
 	first = peer_read(&p);
 	second = peer_read(&p);
 	assert_int_equal(json_integer_value(json_object_get(first, "id")), 2);

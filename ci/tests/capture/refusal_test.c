@@ -1,4 +1,5 @@
-/* What a user reads when the kernel does not load the tracer: from warnings as libbpf prints them. */
+/* What a user reads when the kernel does not load the tracer: from warnings as libbpf prints
+ * them. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -2,6 +2,7 @@
 . ci/tests/schema.sh
 . ci/tests/lab/nodes.sh
 sql() { sqlite3 "$1/run.db" "$2"; }
+# shellcheck disable=SC2034 # the test's
 run=("$culprit" run --inventory "$inventory" --seed 5 --quiet)
 logged() { cat log "$2/run.log" | grep -q "$1" || { cat log "$2/run.log"; false; }; }
 begins() { # RUN LOG: its first cell has files; what ended before it began says why

@@ -206,7 +206,8 @@ static void test_ceph_times(void **state)
 		char text[200];
 
 		snprintf(text, sizeof(text),
-			"%s\n{\"osd_perf_infos\":[{\"id\":3,\"perf_stats\":{\"commit_latency_ms\":7}}]}",
+			"%s\n{\"osd_perf_infos\":[{\"id\":3,"
+			"\"perf_stats\":{\"commit_latency_ms\":7}}]}",
 			times[i]);
 		if (read_text("ceph", text))
 			fail_msg("'%s': %s", times[i], e.text);

@@ -1,5 +1,6 @@
 # What the lab's tests share: a lab of the test's own, and what may be left of it.
 . "$(dirname "$0")/../tap.sh"
+. "$(dirname "$0")/../subnet.sh"
 # is NAME GOT WANTED: holds if the two strings are the same.
 is() {
 	if [ "$2" = "$3" ]; then ok "$1"; else not_ok "$1" "got '$2', expected '$3'"; fi
@@ -29,8 +30,7 @@ for program in glusterfsd glusterfs sshd mkfs.ext4 ip tc; do
 done
 
 dir=/run/culprit-test-$$
-subnet=10.$((100 + $$ / 250 % 100)).$(($$ % 250)).0/24
-net=${subnet%.0/24}
+take_subnet || exit 1
 # The lab's link on this machine, after which its control groups are named: lab_host_link in harness/lab/layout.c; lab_etc.t compares the two.
 link_of() { # FOLDER
 	local hash=$((0xcbf29ce484222325)) i code

@@ -11,9 +11,11 @@ root=$PWD
 culprit=$root/${OUT:-out}/culprit
 tmp=$(mktemp -d)
 lab=$tmp/lab
+# shellcheck disable=SC2034 # the test's
 inventory=$lab/inventory.lua
 nodes="s1 s2 s3 c1 o1"
 lab_finish() {
+	# shellcheck disable=SC2046 # a word each
 	kill -KILL $(jobs -pr) 2>/dev/null
 	"$culprit" lab down --dir "$lab" >/dev/null 2>&1
 	! mountpoint -q "$tmp/small" || umount "$tmp/small"
