@@ -10,7 +10,7 @@ ran=$(cut -f2 "$results" | sort -u | wc -l)
 
 echo
 awk -F'\t' '
-	BEGIN { split("lint unit kernel pages lab test", order, " "); printf "%-8s %8s %8s %8s %8s %9s\n", "part", "programs", "checks", "failed", "skipped", "seconds" }
+	BEGIN { split("lint unit kernel pages lab test again", order, " "); printf "%-8s %8s %8s %8s %8s %9s\n", "part", "programs", "checks", "failed", "skipped", "seconds" }
 	{ p[$1]++; c[$1] += $3; bad[$1] += ($4 > 0 || $7 != 0); k[$1] += $5; s[$1] += $6 }
 	END {
 		for (i = 1; i in order; i++) if (order[i] in p) {
@@ -20,7 +20,7 @@ awk -F'\t' '
 		}
 		printf "%-8s %8d %8d %8d %8d %9.0f\n", "all", tp, tc, tb, tk, ts
 	}' "$results"
-printf '%d:%02d on the clock, parts side by side; limits that bound a hang are multiplied by %s\n' $((seconds / 60)) $((seconds % 60)) "${CULPRIT_TEST_PATIENCE:-1}"
+printf '%d:%02d on the clock; limits that bound a hang are multiplied by %s\n' $((seconds / 60)) $((seconds % 60)) "${CULPRIT_TEST_PATIENCE:-1}"
 echo
 echo "the slowest:"
 sort -t$'\t' -k6,6nr "$results" | head -n 10 | awk -F'\t' '{ printf "%8.1f s  %s\n", $6, $2 }'
