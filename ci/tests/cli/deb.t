@@ -3,7 +3,6 @@
 cd "$(dirname "$0")/../../.." || exit 1
 . ci/tests/tap.sh
 for tool in dpkg-deb dpkg-shlibdeps; do command -v $tool >/dev/null || skip_all "there is no $tool (dpkg-dev)"; done
-is() { [ "$1" = "$2" ] || { printf 'got:      %s\nexpected: %s\n' "$1" "$2"; return 1; }; }
 out=${OUT:-out}
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
@@ -18,12 +17,10 @@ field() { dpkg-deb -f "$package" "$1"; }
 check "it has the program's version" [ "$(field Version)" = "$version" ]
 check "it depends on the libraries that the program uses" grep -q 'libc6 .*liblua5.4-0.*libsqlite3-0' <(field Depends)
 check "... and recommends the lab's programs" grep -q 'glusterfs-server' <(field Recommends)
-check "the package depends on none from non-free, and recommends none" prints_without iozone 0 dpkg-deb -f "$package" Depends Recommends
+check "... of which none is from non-free" bash -c "! grep -q iozone <<<'$(field Depends) $(field Recommends)'"
 dpkg-deb -x "$package" "$tmp/root"
-listed() { dpkg-deb -c "$package" >"$tmp/listed" && [ "$(wc -l <"$tmp/listed")" -gt 100 ]; }
-check "the package lists its files" listed
-check "every file belongs to root" is "$(grep -v ' root/root ' "$tmp/listed")" ""
-check "the package holds nothing of the build, no test and no source" lacks '\.(o|d|a|c|h)$|/tests/' "$tmp/listed"
+check "all belongs to root" bash -c "! dpkg-deb -c '$package' | grep -v ' root/root '"
+check "it holds nothing of the build" bash -c "! dpkg-deb -c '$package' | grep -E '\\.(o|d|a)\$|/tests/|\\.\\[ch\\]'"
 check "its checksums hold" bash -c "dpkg-deb --ctrl-tarfile '$package' | tar -xO ./md5sums | (cd '$tmp/root' && md5sum --quiet -c)"
 for file in usr/share/doc/culprit/copyright usr/share/doc/culprit/changelog.gz usr/share/man/man1/culprit.1.gz \
 	usr/share/fish/vendor_completions.d/culprit.fish usr/share/bash-completion/completions/culprit usr/share/zsh/vendor-completions/_culprit usr/lib/culprit/agent/culprit-agent; do
@@ -48,7 +45,7 @@ else
 fi
 if command -v lintian >/dev/null; then
 	check "lintian finds neither errors nor warnings" lintian --fail-on error,warning "$package"
-	check "every override of lintian is used" prints_without unused-override 0 lintian --display-info --fail-on error,warning "$package"
+	check "... and no override that overrides nothing" bash -c "! lintian --display-info '$package' 2>&1 | grep unused-override"
 else
 	ok "lintian finds neither errors nor warnings # SKIP no lintian"
 fi

@@ -72,7 +72,7 @@ check "fault, victim, workload, onset, seed, lengths, hosts rewritten: a Lua det
 check "a program, too" cmp seen.pl again.pl
 sqlite3 rewritten/run.db "UPDATE fact SET value = 'another key' WHERE key = 'blind_key'"
 look rewritten again
-check "with another key, both detectors see other names: the comparison can fail" [ "$(cmp -s seen.lua again.lua; echo $?) $(cmp -s seen.pl again.pl; echo $?)" = "1 1" ]
+check "(the comparison can fail: of another key they see other names)" bash -c '! cmp -s seen.lua again.lua && ! cmp -s seen.pl again.pl'
 
 check "no name, place, time or word of the truth is in it" [ -z "$(grep -o -E \
 	"s[1-4]\b|\bc[12]\b|err-|hog|kill\b|ddw|create|session|20261121|victim|onset|fault|attempt|cell|/tmp|seed|pktloss|17[0-9]{17}" seen.lua seen.pl |

@@ -178,7 +178,7 @@ fi
 hostile=$dir/$'x\e]0;owned\a\nok 999 - injected'
 : >"$hostile"
 "$culprit" trace -o "$dir/hostile" -- cat "$hostile" >/dev/null
-plain() { "$culprit" "$@" >"$dir/said" && grep -q 'owned' "$dir/said" && lacks $'[\x01-\x08\x0b-\x1f\x7f]|^ok 999' "$dir/said"; }
+plain() { "$culprit" "$@" >"$dir/said" && grep -q 'owned' "$dir/said" && ! LC_ALL=C grep -q $'[\x01-\x08\x0b-\x1f\x7f]\|^ok 999' "$dir/said"; }
 check "a hostile path does nothing to the terminal" plain log "$dir/hostile"
 check "... nor in the summary by path" plain log -c --by path "$dir/hostile"
 check "... nor in JSON" plain log --json "$dir/hostile"
