@@ -1,0 +1,44 @@
+#!/bin/bash
+# Requests followed in a cell with a disk hog: culprit slow names the server and the layer that took the time.
+cd "$(dirname "$0")/../../.." || exit 1
+. ci/tests/tap.sh
+. ci/tests/schema.sh
+[ "$(id -u)" -eq 0 ] || skip_all "the lab needs root"
+culprit=$PWD/${OUT:-out}/culprit
+scenarios=$PWD/scenarios
+tmp=$(mktemp -d)
+lab=$tmp/lab
+trap '"$culprit" lab down --dir "$lab" >/dev/null; rm -rf "$tmp"' EXIT
+cd "$tmp" || exit 1
+sql() { sqlite3 "$1/run.db" "$2"; }
+
+# The disks are slow: what the hog adds to a request is then far more than what a busy processor does.
+check "the lab comes up" "$culprit" lab up --dir "$lab" --subnet 10.79.0.0/24 --disk-rate 2MB/s
+# The cell of flow.lua with a disk hog under reads.
+sed -e 's/{ "ddw"[^}]*}, //' -e 's/"none", //' -e 's/records = 16/records = 4/' "$scenarios/flow.lua" >flow.lua
+"$culprit" run --inventory "$lab/inventory.lua" --seed 1 -o flow flow.lua --json >flow.json 2>flow.said
+code=$?
+sed 's/^/# /' flow.said
+fits run flow.json
+check "flow.lua ends with 0" [ $code -eq 0 ]
+check "flow.lua has one cell, and it is confirmed" [ "$(sql flow "SELECT count(*) || ' ' || max(outcome = 'confirmed') FROM cell LEFT JOIN attempt ON cell = cell.number")" = "1 1" ]
+victim=$(sql flow "SELECT victims->>0 FROM cell WHERE fault = 'disk-hog'")
+"$culprit" slow flow >slow.said 2>&1
+code=$?
+sed 's/^/# /' slow.said
+check "culprit slow ends with 0" [ $code -eq 0 ]
+tr -s ' \n' ' ' <slow.said >slow.line
+check "culprit slow names the hogged server ('$victim') and its disk" grep -Eq "during the fault $victim took .* (in|waiting for) its disk" slow.line
+check "culprit slow names no other server" lacks "during the fault s[^${victim#s}] took" slow.line
+"$culprit" slow flow --json >slow.json
+fits slow slow.json
+check "culprit slow --json finds the hogged server alone, with all requests followed" python3 -c "
+import json
+cells = json.load(open('slow.json'))['cells']
+assert len(cells) == 1 and cells[0]['found'] == ['$victim'], cells[0]['sentence']
+c = cells[0]['coverage']
+assert c['requests'] > 100 and c['requests_whole'] >= 0.999 * c['requests'], c
+assert c['data_requests_in_calls'] >= 0.99 * c['data_requests'], c
+assert not cells[0]['troubles'], cells[0]['troubles']"
+check "the lab goes down" "$culprit" lab down --dir "$lab"
+done_testing
