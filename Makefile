@@ -59,8 +59,9 @@ bench_bin := $(patsubst ci/bench/%.c,$(OUT)/bench/%,$(filter-out $(fleet_trial:$
 
 programs: $(OUT)/culprit $(OUT)/agent/culprit-agent ## build the program and its agent (the default goal)
 
-# What shell tests call beside them; cell_test makes a run for them.
-tools: programs $(helper_bin) $(bench_bin) $(OUT)/tests/timeline/cell_test mpi
+# What shell tests call beside them, C tests included that make a run, ask a server or print a table.
+shelled_bin := $(OUT)/tests/timeline/cell_test $(OUT)/tests/import/prometheus_test $(OUT)/tests/results/slow_rule_test
+tools: programs $(helper_bin) $(bench_bin) $(shelled_bin) mpi
 all: tools $(test_bin) ## build everything
 unit-programs: programs $(unit_bin)
 test-programs: programs $(helper_bin) $(test_bin)

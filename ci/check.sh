@@ -57,7 +57,7 @@ pass() {
 	local part=$1 build=$2 n=$3 t log programs=()
 	shift 3
 	[[ $# -gt 0 ]] || return 0
-	log=$work/$part.${build//\//_}.$#.prove
+	log=$work/$part.$BASHPID.$#.prove
 	for t in "$@"; do
 		case $t in
 		*_test.c) t=$build/tests/${t#ci/tests/} && programs+=("${t%.c}") ;;
@@ -82,24 +82,35 @@ run_lint() {
 plain_only='judge/(peer_robust|peer_threshold|detector)|experiment/resume'
 sanitized() { grep -vE "/($plain_only)_test.c$"; }
 unsanitized() { grep -E "/($plain_only)_test.c$|$(grep -l __SANITIZE_ADDRESS__ ci/tests/*/*_test.c | paste -sd'|')"; }
-# c_tests PART JOBS: both builds of its programs
-c_tests() {
+build_unsanitized() { # PART: those of its programs that run without sanitizers
 	local goals=() t
 	mapfile -t list < <($1 | unsanitized)
 	for t in "${list[@]}"; do t=$out/${t#ci/} && goals+=("${t%.c}"); done
 	build programs "${goals[@]}"
+}
+# c_tests PART JOBS LIST: the programs that LIST prints, in both builds
+c_tests() {
+	local list
+	mapfile -t list < <($3 | unsanitized)
 	pass "$1" "$out" "$2" "${list[@]}"
-	mapfile -t list < <($1 | sanitized)
+	mapfile -t list < <($3 | sanitized)
 	pass "$1" "$asan" "$2" "${list[@]}"
 }
 run_unit() {
 	build_asan unit-programs
-	c_tests unit "$jobs"
+	build_unsanitized unit
+	c_tests unit "$jobs" unit
 }
-# Programs that measure the kernel, and act on it, run one at a time.
+# Programs that measure the kernel, and act on it, run one at a time. Those of remote/ mostly wait for sshds, in namespaces of
+# their own, so they run beside them.
+kernel_remote() { kernel | grep /remote/; }
+kernel_others() { kernel | grep -v /remote/; }
 run_kernel() {
 	build_asan test-programs
-	c_tests kernel 1
+	build_unsanitized kernel
+	c_tests kernel 1 kernel_remote &
+	c_tests kernel 1 kernel_others
+	wait $!
 }
 run_pages() {
 	mapfile -t list < <(pages)
@@ -118,12 +129,14 @@ run_machine() { pass lab "$out" 1 "$machine"; }
 # Lines of programs as they end, with how many there are and about how long the others take.
 shown=0
 show() {
-	local total
+	local total ended
 	[[ -e $work/results ]] || return 0
 	total=$(wc -l <"$work/all")
-	awk -F'\t' -v from="$shown" -v total="$total" -v gone=$((SECONDS - began)) '
+	ended=$(wc -l <"$work/results")
+	awk -F'\t' -v from="$shown" -v to="$ended" -v total="$total" -v gone=$((SECONDS - began)) '
 		FILENAME ~ /seconds.txt$/ { split($0, w, " "); s[w[2]] = w[1]; next }
 		FILENAME ~ /all$/ { all[$1] = 1; expected += ($1 in s) ? s[$1] : 5; next }
+		FNR > to { exit }
 		{ source = $2; n++; done += (source in s) ? s[source] : 5 }
 		FNR > from {
 			left = done > 0 ? gone * (expected - done) / done : 0
@@ -132,7 +145,7 @@ show() {
 			skipped = ($5 > 0) ? "  (" $5 " skipped)" : ""
 			printf("%-6s %-6s %6.1f s  %3d of %d  about %d:%02d left  %s%s\n", how, $1, $6, n, total, left / 60, left % 60, source, skipped)
 		}' ci/tests/seconds.txt "$work/all" "$work/results"
-	shown=$(wc -l <"$work/results")
+	shown=$ended
 }
 wait_all() {
 	while [[ $(jobs -r) ]]; do show; sleep 1; done
@@ -164,12 +177,12 @@ as_root=()
 if [[ $EUID -ne 0 && "${parts[*]-} ${tests[*]-}" =~ kernel|lab|\.t|/($kernel_dirs)/ ]]; then
 	command -v sudo >/dev/null || die "tests of the lab, agent and tracers need root, and there is no sudo; 'make unit' needs none"
 	echo "tests of the lab, agent and tracers need root: asking sudo"
-	as_root=(sudo "--preserve-env=CI,CULPRIT_FAILURES,CULPRIT_RESULTS,CULPRIT_TEST_PATIENCE")
+	as_root=(sudo "--preserve-env=CI,CULPRIT_FAILURES,CULPRIT_RESULTS,CULPRIT_TIMES,CULPRIT_TEST_PATIENCE")
 fi
 CULPRIT_TEST_PATIENCE=$(patience)
-export CULPRIT_TEST_PATIENCE CULPRIT_FAILURES=$PWD/$out/failures CULPRIT_RESULTS=$PWD/$work/results
+export CULPRIT_TEST_PATIENCE CULPRIT_FAILURES=$PWD/$out/failures CULPRIT_RESULTS=$PWD/$work/results CULPRIT_TIMES=$PWD/$work/times
 rm -rf "$work" "$CULPRIT_FAILURES" "$CULPRIT_FAILURES.first"
-mkdir -p "$work" "$CULPRIT_FAILURES"
+mkdir -p "$CULPRIT_TIMES" "$CULPRIT_FAILURES"
 {
 	printf '%s\n' "${tests[@]}"
 	! has lint || printf 'make %s\n' format lint-shell lint-lua history headers lint-c

@@ -4,6 +4,7 @@
 #
 #   CULPRIT_RESULTS    a file that gets a line: part, program, checks, failed, skipped, seconds, exit code, separated by tabs
 #   CULPRIT_FAILURES   a folder that gets the whole output of a test that failed, as FOLDER_NAME.log
+#   CULPRIT_TIMES      a folder that gets each line of a shell test with the second at which it came, as FOLDER_NAME.log
 #   CULPRIT_TEST_PATIENCE   multiplies limits that bound a hang
 #   CI=true            a test that skips fails, unless may_skip.txt lists it
 set -uo pipefail
@@ -13,12 +14,20 @@ said=$(mktemp)
 trap 'rm -f "$said"' EXIT
 limit() { awk -v s="$1" -v p="${CULPRIT_TEST_PATIENCE:-1}" 'BEGIN { printf "%d", s * (p > 5 ? 5 : p) }'; }
 
+timed() {
+	[[ -n ${CULPRIT_TIMES:-} ]] || exec cat
+	local line
+	while IFS= read -r line; do
+		printf '%s\n' "$line"
+		printf '%4d %s\n' $SECONDS "$line" >&3
+	done 3>"$CULPRIT_TIMES/$log"
+}
 name=${program#*tests/}
 [[ $program == *.t ]] || name=${name%_test}_test.c
 log=${name//\//_}.log
 began=$(date +%s%N)
 if [[ $program == *.t ]]; then
-	CULPRIT_KEEP=${CULPRIT_FAILURES:+$CULPRIT_FAILURES/${log%.log}} timeout --foreground -k 60 "$(limit 600)" bash "$program" 2>&1 | tee "$said"
+	CULPRIT_KEEP=${CULPRIT_FAILURES:+$CULPRIT_FAILURES/${log%.log}} timeout --foreground -k 60 "$(limit 600)" bash "$program" 2>&1 | timed | tee "$said"
 	rc=${PIPESTATUS[0]}
 else
 	leaks=1
