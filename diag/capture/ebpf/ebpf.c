@@ -160,11 +160,28 @@ static int first_choice(struct ebpf *x, struct err *e)
 	return filter_fill(&x->choice, x->r->control_fd, &x->skel->bss->filters[0], e);
 }
 
-/* io_uring has tracepoints of its own; kernels may lack them. */
-static void follow_rings(struct ebpf *x)
+/* Is there this tracepoint in the kernel whose types are 'kernel', or in its module, which may be NULL? */
+static bool has_tracepoint(struct btf *kernel, const char *name, const char *module)
 {
-	bool there = libbpf_find_vmlinux_btf_id("io_uring_submit_req", BPF_TRACE_RAW_TP) > 0 &&
-		libbpf_find_vmlinux_btf_id("io_uring_complete", BPF_TRACE_RAW_TP) > 0;
+	struct btf *own = NULL;
+	char type[64];
+	bool found;
+
+	snprintf(type, sizeof(type), "btf_trace_%s", name);
+	found = kernel && btf__find_by_name_kind(kernel, type, BTF_KIND_TYPEDEF) > 0;
+	if (kernel && !found && module) {
+		own = btf__load_module_btf(module, kernel);
+		found = own && btf__find_by_name_kind(own, type, BTF_KIND_TYPEDEF) > 0;
+		btf__free(own);
+	}
+	return found;
+}
+
+/* io_uring has tracepoints of its own; kernels may lack them. */
+static void follow_rings(struct ebpf *x, struct btf *kernel)
+{
+	bool there = has_tracepoint(kernel, "io_uring_submit_req", NULL) &&
+		has_tracepoint(kernel, "io_uring_complete", NULL);
 
 	bpf_program__set_autoload(x->skel->progs.on_ring_submit, there);
 	bpf_program__set_autoload(x->skel->progs.on_ring_complete, there);
@@ -173,26 +190,8 @@ static void follow_rings(struct ebpf *x)
 			x->rules[nr].action = ACT_NONE;
 }
 
-/* Is there this tracepoint in the kernel, or in its module? */
-static bool has_tracepoint(const char *name, const char *module)
-{
-	struct btf *kernel, *own;
-	char type[64];
-	bool found;
-
-	if (libbpf_find_vmlinux_btf_id(name, BPF_TRACE_RAW_TP) > 0)
-		return true;
-	kernel = btf__load_vmlinux_btf();
-	own = kernel ? btf__load_module_btf(module, kernel) : NULL;
-	snprintf(type, sizeof(type), "btf_trace_%s", name);
-	found = own && btf__find_by_name_kind(own, type, BTF_KIND_TYPEDEF) > 0;
-	btf__free(own);
-	btf__free(kernel);
-	return found;
-}
-
 /* What a log of flows has besides, and names of threads, which sums have not. */
-static void follow_flows(struct ebpf *x)
+static void follow_flows(struct ebpf *x, struct btf *kernel)
 {
 	bool flow = x->r->mode == TRACE_FLOW, fuse = false, ends = false;
 
@@ -201,8 +200,8 @@ static void follow_flows(struct ebpf *x)
 	x->skel->rodata->causal = flow && x->r->causal;
 	bpf_program__set_autoload(x->skel->progs.on_switch, flow && x->r->causal);
 	if (flow) {
-		fuse = has_tracepoint("fuse_request_send", "fuse");
-		ends = has_tracepoint("fuse_request_end", "fuse");
+		fuse = has_tracepoint(kernel, "fuse_request_send", "fuse");
+		ends = has_tracepoint(kernel, "fuse_request_end", "fuse");
 		bpf_map__set_max_entries(x->skel->maps.fuse_requests, FUSE_REQUESTS);
 	}
 	if (flow && !fuse)
@@ -212,8 +211,17 @@ static void follow_flows(struct ebpf *x)
 	bpf_program__set_autoload(x->skel->progs.on_fuse_send, fuse);
 	bpf_program__set_autoload(x->skel->progs.on_fuse_end, fuse && ends);
 	bpf_program__set_autoload(x->skel->progs.on_rename,
-		x->r->mode != TRACE_SUMS &&
-			libbpf_find_vmlinux_btf_id("task_rename", BPF_TRACE_RAW_TP) > 0);
+		x->r->mode != TRACE_SUMS && has_tracepoint(kernel, "task_rename", NULL));
+}
+
+/* Which tracepoints the kernel has. Its types are megabytes, so they are read once for all of them. */
+static void follow_what_is_there(struct ebpf *x)
+{
+	struct btf *kernel = btf__load_vmlinux_btf();
+
+	follow_rings(x, kernel);
+	follow_flows(x, kernel);
+	btf__free(kernel);
 }
 
 /* The life of the programs: prepared (opened, their constants set), loaded (verified by the kernel,
@@ -232,8 +240,7 @@ static int prepare(struct ebpf *x, struct err *e)
 	if (!skel)
 		return err_errno(e, -EOPNOTSUPP, "cannot open the programs");
 	rules_fill(r, x->rules);
-	follow_rings(x);
-	follow_flows(x);
+	follow_what_is_there(x);
 	memcpy((void *)skel->rodata->rules, x->rules, sizeof(x->rules));
 	rules_async((uint16_t *)skel->rodata->async_calls);
 	skel->rodata->sums = r->mode == TRACE_SUMS;
