@@ -14,13 +14,15 @@ sql() { sqlite3 "$1/run.db" "$2"; }
 
 # The disks are slow: what the hog adds to a request is then far more than what a busy processor does.
 check "the lab comes up" "$culprit" lab up --dir "$lab" --subnet 10.79.0.0/24 --disk-rate 2MB/s
-# The cell of flow.lua with a disk hog under reads.
-sed -e 's/{ "ddw"[^}]*}, //' -e 's/"none", //' -e 's/records = 16/records = 4/' "$scenarios/flow.lua" >flow.lua
+# The cell of flow.lua with a disk hog under reads. Longer phases: how much of a difference may be chance falls with their seconds.
+sed -e 's/{ before = "10s", fault = "14s", after = "6s" }/{ before = "16s", fault = "26s", after = "2s" }/' \
+	-e 's/{ "ddw"[^}]*}, //' -e 's/"none", //' -e 's/records = 16/records = 4/' "$scenarios/flow.lua" >flow.lua
 "$culprit" run --inventory "$lab/inventory.lua" --seed 1 -o flow flow.lua --json >flow.json 2>flow.said
 code=$?
 sed 's/^/# /' flow.said
 fits run flow.json
 check "flow.lua ends with 0" [ $code -eq 0 ]
+check "its phases are the test's" grep -q 'fault = "26s"' flow.lua
 check "flow.lua has one cell, and it is confirmed" [ "$(sql flow "SELECT count(*) || ' ' || max(outcome = 'confirmed') FROM cell LEFT JOIN attempt ON cell = cell.number")" = "1 1" ]
 victim=$(sql flow "SELECT victims->>0 FROM cell WHERE fault = 'disk-hog'")
 "$culprit" slow flow >slow.said 2>&1
