@@ -1,31 +1,54 @@
 -- A RAID controller scans for media defects while the server works (Kasick et al. 2009, sections 3 and 5):
--- raw reads of 1 MB that bypass the page cache. sgm_dd sends SCSI commands to a generic node (/dev/sg*);
--- sg_dd reads any other block device directly. Requests stay at 1 MB: a process in the middle of one cannot
--- be killed until the disk has delivered it. With a share below 100%, the agent's own reader makes the same
--- requests of a block device, with pauses between them.
+-- raw reads of 1 MB that bypass the page cache. Where the spare's disk has a generic node (/dev/sg*), sgm_dd
+-- sends it SCSI commands; sg_dd reads any other block device directly. Requests stay at 1 MB: a process in
+-- the middle of one cannot be killed until the disk has delivered it. With a share below 100%, the agent's
+-- own reader makes the same requests of a block device, with pauses between them.
 
 local culprit = require "culprit"
 
-local function program(ctx)
-	return ctx.victim.spare:match("^/dev/sg%d+$") and "sgm_dd" or "sg_dd"
+-- The generic node of the spare's disk, and where the spare lies on it in sectors of 512 bytes.
+local GENERIC = [[
+device=$(readlink -f "$1") && name=${device##*/} || exit 1
+case $name in sg[0-9]*) echo "$device 0 0"; exit ;; esac
+at=/sys/class/block/$name start=0
+size=$(cat "$at/size") || exit 1
+[ ! -e "$at/partition" ] || { start=$(cat "$at/start") && at=$(readlink -f "$at")/..; }
+for node in "$at"/device/scsi_generic/sg*; do
+	[ -c "/dev/${node##*/}" ] && echo "/dev/${node##*/} $start $size" && break
+done
+]]
+
+local function generic(ctx)
+	local said = ctx.victim:run { argv = { "sh", "-c", GENERIC, "sh", ctx.victim.spare } }.output
+	local node, start, size = said:match("^(/dev/sg%d+) (%d+) (%d+)")
+	return node and { node = node, start = tonumber(start), size = tonumber(size) }
 end
 
 -- The command that reads the device, or nil and the reason. A request moves bpt blocks of bs bytes; a SCSI
 -- command needs the disk's own block size.
 local function reader(ctx)
-	local why
-	if ctx.params.share < 100 and program(ctx) == "sgm_dd" then
+	local sg, why = ctx.params.share == 100 and generic(ctx), nil
+	if ctx.params.share < 100 and ctx.victim.spare:match("^/dev/sg%d+$") then
 		return nil, ctx.victim.name .. ": a share of the time needs a block device, not " .. ctx.victim.spare
 	end
 	for _, bs in ipairs { 512, 4096 } do
-		local argv = { program(ctx), "if=" .. ctx.victim.spare, "of=/dev/null", "bs=" .. bs,
-		               ("bpt=%d"):format(ctx.params.block // bs) }
-		if argv[1] == "sg_dd" then argv[#argv + 1] = "iflag=direct" end
-		local probe = ctx.victim:run { argv = { "sh", "-c", "exec \"$@\" count=8", "sh", table.unpack(argv) } }
+		local argv = { sg and "sgm_dd" or "sg_dd", "if=" .. (sg and sg.node or ctx.victim.spare), "of=/dev/null",
+		               "bs=" .. bs, ("bpt=%d"):format(ctx.params.block // bs) }
+		local probe, count = { table.unpack(argv) }, 8
+		if not sg then
+			argv[#argv + 1] = "iflag=direct"
+			probe = { table.unpack(argv) }
+		elseif sg.size > 0 then
+			argv[#argv + 1] = ("skip=%d"):format(sg.start * 512 // bs)
+			probe = { table.unpack(argv) }
+			argv[#argv + 1] = ("count=%d"):format(sg.size * 512 // bs)
+		end
+		probe[#probe + 1] = "count=" .. count
+		probe = ctx.victim:run { argv = probe }
 		if probe.exit == 0 then return argv end
 		why = why or probe.output
 	end
-	return nil, ("%s: %s cannot read the spare device: %s"):format(ctx.victim.name, program(ctx), why)
+	return nil, ("%s: %s cannot read the spare device: %s"):format(ctx.victim.name, sg and "sgm_dd" or "sg_dd", why)
 end
 
 ---@type culprit.Fault
@@ -41,26 +64,31 @@ return {
 	check = function(ctx)
 		local spare, why = culprit.has_spare(ctx)
 		if not spare then return nil, why end
-		if ctx.victim:run { argv = { "sh", "-c", "command -v " .. program(ctx) } }.exit ~= 0 then
-			return nil, ("%s: has no %s; install sg3-utils there (Debian: apt install sg3-utils)"):format(
-				ctx.victim.name, program(ctx))
+		if ctx.victim:run { argv = { "sh", "-c", "command -v sgm_dd && command -v sg_dd" } }.exit ~= 0 then
+			return nil, ctx.victim.name .. ": has no sgm_dd or sg_dd; install sg3-utils there (Debian: apt install sg3-utils)"
 		end
 		return reader(ctx)
 	end,
 
 	inject = function(ctx)
-		ctx.state.reader = ctx.params.share < 100 and culprit.read_spare(ctx, ctx.params.block)
-			-- sg_dd ends at the end of the partition, and is started again.
-			or ctx.victim:process { argv = assert(reader(ctx)), loop = true }
+		if ctx.params.share < 100 then
+			ctx.state.by = "reader of the agent"
+			ctx.state.reader = culprit.read_spare(ctx, ctx.params.block)
+			return
+		end
+		local argv = assert(reader(ctx))
+		ctx.state.by = argv[1] .. " " .. argv[2]
+		-- It ends at the end of the partition, and is started again.
+		ctx.state.reader = ctx.victim:process { argv = argv, loop = true }
 	end,
 
 	-- By effect: bytes have come off the device since the last look. The kernel does not account for SCSI
 	-- commands; sgm_dd runs, and ends with an error if a command fails.
 	verify = function(ctx)
-		local field = program(ctx) == "sgm_dd" and "cpu_s" or "read_bytes"
+		local field = ctx.state.by:match("^sgm_dd") and "cpu_s" or "read_bytes"
 		local first = field == "cpu_s" and not ctx.state.cpu_s
 		local value, why = culprit.growth(ctx, ctx.state.reader, field, field == "cpu_s" and 0.001 or 1)
 		if first then return nil, why or "the reader was seen once" end
-		return value and { [field] = value }, why
+		return value and { [field] = value, by = ctx.state.by }, why
 	end,
 }
