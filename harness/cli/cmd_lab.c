@@ -304,6 +304,6 @@ const struct command lab_command = {.name = "lab",
 		    "culprit lab up --fs orangefs\n"
 		    "culprit lab exec c1 -- ls /mnt/fs",
 	.exits = "0 done, or nothing to do; 2 it cannot be done as asked; 3 it failed, and what "
-		 "was made is removed again. 'status': 3 if the lab is broken. 'exec': the "
-		 "command's own.",
+		 "was made is removed again, but for the logs. 'status': 3 if the lab is broken. "
+		 "'exec': the command's own.",
 	.parts = parts};

@@ -105,7 +105,7 @@ static int clear_way(const struct lab_options *o, struct err *e)
 		return err_set(e, -EEXIST,
 			"a lab with other options is up in '%s'; 'culprit lab down' takes it down",
 			o->dir);
-	rc = sweep(o->dir, e);
+	rc = sweep(o->dir, SWEEP_ALL, e);
 	return rc ? err_blame(e, ERR_HARNESS, rc) : -EAGAIN;
 }
 
@@ -120,12 +120,25 @@ static int await_exit(pid_t pid)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
+/* Removes what a failed 'up' has made but its logs, and says where they are. Somebody who
+ * interrupts it does not want them. */
+static void clear_failed(const char *dir, int rc, struct err *e)
+{
+	struct err left, first = *e;
+
+	if (sweep(dir, rc == -EINTR ? SWEEP_ALL : SWEEP_BUT_LOGS, &left))
+		err_set(e, rc, "%.500s; and not everything that was made could be removed: %.400s",
+			first.text, left.text);
+	else if (rc != -EINTR)
+		err_set(e, rc, "%.850s (logs: '%.100s/log'; the next 'up' or 'down' removes them)",
+			first.text, dir);
+}
+
 static int oversee(const struct lab_options *o, struct err *e)
 {
 	static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
 	struct sigaction act = {.sa_handler = on_interrupt}, was[3];
 	struct child build = {.sock = -1};
-	struct err left, first;
 	int rc;
 
 	interrupted = 0;
@@ -148,11 +161,8 @@ static int oversee(const struct lab_options *o, struct err *e)
 	}
 	if (interrupted)
 		rc = err_set(e, -EINTR, "interrupted");
-	if (rc && sweep(o->dir, &left)) {
-		first = *e;
-		err_set(e, rc, "%.500s; and not everything that was made could be removed: %.400s",
-			first.text, left.text);
-	}
+	if (rc)
+		clear_failed(o->dir, rc, e);
 	for (int i = 0; i < 3; i++)
 		sigaction(signals[i], &was[i], NULL);
 	return rc;
@@ -244,7 +254,7 @@ int lab_up(struct lab_options *o, struct err *e)
 		else
 			rc = lab_options_save(o, e);
 		if (rc)
-			sweep(o->dir, &ignored);
+			sweep(o->dir, SWEEP_ALL, &ignored);
 		else
 			rc = oversee(o, e);
 	}
@@ -269,7 +279,7 @@ int lab_down(const char *dir, struct err *e)
 		rc = state_lock(dir, false, &lock, e);
 	if (rc)
 		return rc == -ENOENT ? 1 : rc;
-	rc = sweep(dir, e);
+	rc = sweep(dir, SWEEP_ALL, e);
 	if (lock >= 0)
 		close(lock);
 	return rc;
@@ -288,6 +298,13 @@ static json_t *describe_nodes(const struct lab_options *o, const json_t *state)
 				pid ? json_integer(pid) : json_null()));
 	}
 	return nodes;
+}
+
+/* What clear_failed leaves. */
+static bool only_logs(const char *dir)
+{
+	return !access(lab_path(dir, "log").s, F_OK) &&
+		access(lab_path(dir, "options.json").s, F_OK) < 0;
 }
 
 int lab_status(const char *dir, json_t **out, struct err *e)
@@ -311,7 +328,8 @@ int lab_status(const char *dir, json_t **out, struct err *e)
 	if (what != FOLDER_LAB || lab_options_load(dir, &o, NULL) ||
 		state_load(dir, &state, NULL)) {
 		*out = json_pack("{ss ss ss}", "state", "broken", "dir", dir, "why",
-			"it is half built, or being built just now");
+			only_logs(dir) ? "the last 'up' failed, and only its logs are left"
+				       : "it is half built, or being built just now");
 		return 0;
 	}
 	lab_host_link(dir, host_link);

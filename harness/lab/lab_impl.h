@@ -185,7 +185,12 @@ bool state_whole(const struct lab_options *o, const json_t *state, char why[256]
 
 /* --- sweep.c --- */
 
+/* What of the folder sweep leaves. */
+enum sweep {
+	SWEEP_ALL,
+	SWEEP_BUT_LOGS, /* and the lock, so that the folder is a lab's still */
+};
 /* Kills every process of the lab in 'dir' and removes devices, links and the folder. */
-int sweep(const char *dir, struct err *e);
+int sweep(const char *dir, enum sweep what, struct err *e);
 
 #endif

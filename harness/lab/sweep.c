@@ -67,8 +67,13 @@ static int remove_link(const char *dir, struct err *e)
 	return rc && if_nametoindex(name) ? rc : 0;
 }
 
+static bool is_log(const char *name)
+{
+	return !strcmp(name, "log") || !strcmp(name, "build.log");
+}
+
 /* The lock goes last: it marks the folder as a lab's. */
-static int remove_folder(const char *dir, struct err *e)
+static int remove_folder(const char *dir, enum sweep what, struct err *e)
 {
 	DIR *folder = opendir(dir);
 	struct dirent *d;
@@ -78,12 +83,12 @@ static int remove_folder(const char *dir, struct err *e)
 		return errno == ENOENT ? 0 : err_errno(e, -errno, "cannot open '%s'", dir);
 	while (!rc && (d = readdir(folder))) {
 		if (!strcmp(d->d_name, ".") || !strcmp(d->d_name, "..") ||
-			!strcmp(d->d_name, "lock"))
+			!strcmp(d->d_name, "lock") || (what == SWEEP_BUT_LOGS && is_log(d->d_name)))
 			continue;
 		rc = file_remove_tree(lab_path(dir, "%s", d->d_name).s, e);
 	}
 	closedir(folder);
-	if (rc)
+	if (rc || what == SWEEP_BUT_LOGS)
 		return rc;
 	if (unlink(lab_path(dir, "lock").s) < 0 && errno != ENOENT)
 		return err_errno(e, -errno, "cannot remove '%s/lock'", dir);
@@ -93,7 +98,7 @@ static int remove_folder(const char *dir, struct err *e)
 	return 0;
 }
 
-int sweep(const char *dir, struct err *e)
+int sweep(const char *dir, enum sweep what, struct err *e)
 {
 	int rc = kill_users(dir, 10, e);
 
@@ -102,7 +107,7 @@ int sweep(const char *dir, struct err *e)
 	rc = rc ? rc : loop_sweep(dir, 0, e);
 	rc = rc ? rc : groups_remove(dir, 10, e);
 	rc = rc ? rc : remove_link(dir, e);
-	rc = rc ? rc : remove_folder(dir, e);
+	rc = rc ? rc : remove_folder(dir, what, e);
 	if (!rc && !strcmp(dir, LAB_DIR))
 		rmdir("/run/culprit");
 	return rc;

@@ -20,9 +20,10 @@ for stage in $stages; do
 	check "... leaves nothing" clean
 done 2>/dev/null
 for stage in groups loops links clients; do
-	exits "the builder killed at '$stage': up fails" 3 'died while' env CULPRIT_LAB_DIE_AT="build@$stage" \
+	exits "the builder killed at '$stage': up fails" 3 'build died while.*killed by signal 9' env CULPRIT_LAB_DIE_AT="build@$stage" \
 		"$culprit" lab up --dir "$dir" --subnet "$subnet" "${own[@]}"
-	check "... and cleans up itself" clean
+	check "... and cleans up itself" only_logs
+	exits "... 'down' removes the logs" 0 'the lab is down' down
 done
 killed_up up@groups 2>/dev/null
 rm -rf "$dir"

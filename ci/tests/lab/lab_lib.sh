@@ -66,4 +66,10 @@ remains() {
 	find /sys/fs/cgroup -type d -name "culprit-$link*" -prune 2>/dev/null
 	[ ! -e "$dir" ] || ls -d "$dir"
 }
+# After an 'up' that failed: its logs, and nothing else.
+only_logs() {
+	local more
+	more=$(remains | grep -vxF "$dir"; find "$dir" -mindepth 1 -maxdepth 1 ! -name lock ! -name log ! -name build.log)
+	[ -z "$more" ] && [ -e "$dir/build.log" ] || { echo "${more:-no build.log}"; return 1; }
+}
 clean() { [ -z "$(remains)" ] || { remains; return 1; }; }
