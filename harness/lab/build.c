@@ -78,10 +78,14 @@ static void make_folders(const struct lab_options *o)
 	}
 }
 
-/* Waits until the children are ready. */
+/* All children: nodes, disks and the switch. */
+static struct child all[(3 + 1) * LAB_MAX_OF_A_ROLE + LAB_MAX_MANAGERS + 1];
+#define N_ALL (sizeof(all) / sizeof(all[0]))
+
+/* Waits until these children are ready, while none of the others fails. */
 static void await(struct child *c, size_t n)
 {
-	child_must(child_wait_ready(c, n, STEP_S, &child_err));
+	child_must(child_wait_ready(c, n, all, N_ALL, STEP_S, &child_err));
 }
 
 static void step(struct child *c, size_t n)
@@ -153,6 +157,7 @@ static void greet(const struct lab_node *n, double deadline)
 		close(fd);
 		if (fine)
 			return;
+		await(NULL, 0);
 		if (clock_mono_s() > deadline)
 			child_die("sshd of %s does not answer on %s", n->name, n->address);
 		usleep(10000);
@@ -161,7 +166,6 @@ static void greet(const struct lab_node *n, double deadline)
 
 void build_main(const struct lab_options *o)
 {
-	struct child all[(3 + 1) * LAB_MAX_OF_A_ROLE + LAB_MAX_MANAGERS + 1] = {0};
 	unsigned n = lab_node_count(o);
 	struct child *nodes = all, *clients = nodes + o->servers, *outsiders = clients + o->clients,
 		     *managers = outsiders + o->outsiders, *disks = nodes + n,
@@ -170,6 +174,8 @@ void build_main(const struct lab_options *o)
 	struct recipe *recipe;
 	double deadline;
 
+	for (size_t i = 0; i < N_ALL; i++)
+		all[i].sock = -1;
 	stage("start");
 	child_must(recipe_open(o, &recipe, &child_err));
 	private_mounts(o->dir);

@@ -10,6 +10,7 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "harness/base/clock.h"
@@ -59,6 +60,22 @@ int child_start(struct child *c, const char *dir, const char *what, const char *
 	return rc;
 }
 
+/* The kernel closes the socket a moment before the process can be waited for. It stays a zombie,
+ * so that its number is nobody else's. */
+static int died(const struct child *c, struct err *e)
+{
+	char end[64] = "closed its socket";
+	double deadline = clock_mono_s() + 1;
+	siginfo_t info = {0};
+
+	while (!waitid(P_PID, (id_t)c->pid, &info, WEXITED | WNOHANG | WNOWAIT) && !info.si_pid &&
+		clock_mono_s() < deadline)
+		usleep(1000);
+	if (info.si_pid)
+		child_describe_end(&info, end);
+	return err_set(e, -EIO, "%s died while it was being set up: it %s", c->name, end);
+}
+
 /* What the child has said: 0 if "ready", -EAGAIN if nothing yet. */
 static int hear(struct child *c, struct err *e)
 {
@@ -68,7 +85,7 @@ static int hear(struct child *c, struct err *e)
 	if (n < 0 && errno == EAGAIN)
 		return -EAGAIN;
 	if (n <= 0)
-		return err_set(e, -EIO, "%s died while it was being set up", c->name);
+		return died(c, e);
 	word[n] = '\0';
 	c->waiting = false;
 	if (!strcmp(word, "ready"))
@@ -78,7 +95,21 @@ static int hear(struct child *c, struct err *e)
 	return strcmp(c->name, "build") ? err_prefix(e, -EIO, "%s", c->name) : -EIO;
 }
 
-int child_wait_ready(struct child *c, size_t n, double timeout_s, struct err *e)
+/* One that waits for its next step says nothing, unless it cannot go on. */
+static int hear_failures(const struct child *all, size_t n, struct err *e)
+{
+	for (size_t i = 0; i < n; i++) {
+		struct child c = all[i];
+		int rc = c.sock < 0 || c.waiting ? -EAGAIN : hear(&c, e);
+
+		if (rc && rc != -EAGAIN)
+			return rc;
+	}
+	return 0;
+}
+
+int child_wait_ready(struct child *c, size_t n, const struct child *all, size_t n_all,
+	double timeout_s, struct err *e)
 {
 	double deadline = clock_mono_s() + timeout_s;
 
@@ -93,6 +124,8 @@ int child_wait_ready(struct child *c, size_t n, double timeout_s, struct err *e)
 			if (rc)
 				late = &c[i];
 		}
+		if (hear_failures(all, n_all, e))
+			return -EIO;
 		if (!late)
 			return 0;
 		if (clock_mono_s() > deadline)
@@ -160,6 +193,15 @@ void child_wait(void)
 	while (n < 0 && errno == EINTR);
 	if (n <= 0)
 		child_die("the builder is gone");
+}
+
+void child_wait_with_programs(const struct lab_node *n)
+{
+	struct pollfd p = {.fd = LAB_CONTROL_FD, .events = POLLIN};
+
+	while (poll(&p, 1, 100) <= 0)
+		child_must(programs_check(n, &child_err));
+	child_wait();
 }
 
 void child_commit(void)

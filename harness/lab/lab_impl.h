@@ -11,6 +11,7 @@
 
 #include <net/if.h>
 #include <netinet/in.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -82,8 +83,12 @@ struct child {
  * 'log'. */
 int child_start(struct child *c, const char *dir, const char *what, const char *name, int flags,
 	const int disk[2], struct lab_path log, struct err *e);
-/* Waits until each says "ready". A child's error or death and the timeout are errors. */
-int child_wait_ready(struct child *c, size_t n, double timeout_s, struct err *e);
+/* Waits until each says "ready". A child's error or death and the timeout are errors, and so is the
+ * death of any of 'all', whose unused ones have no socket. */
+int child_wait_ready(struct child *c, size_t n, const struct child *all, size_t n_all,
+	double timeout_s, struct err *e);
+/* How a process ended: "was killed by signal 11 (SEGV)". */
+void child_describe_end(const siginfo_t *info, char text[64]);
 
 /* All below are called in children only. An error ends the process, and with it the lab that is
  * being built: it goes to standard error, and to the parent as the reason. */
@@ -100,6 +105,8 @@ void child_go(struct child *c, size_t n);
 void child_ready(void);
 /* Waits for child_go. */
 void child_wait(void);
+/* The same, of a node: dies as soon as one of its programs has failed. */
+void child_wait_with_programs(const struct lab_node *n);
 /* Stays alive without the parent; closes the socket. */
 void child_commit(void);
 /* The end of setting up: all three. */
@@ -110,6 +117,18 @@ void node_main(const struct lab_options *o, const struct lab_node *n) __attribut
 void switch_main(const struct lab_options *o) __attribute__((noreturn));
 /* Returns an exit code. */
 int disk_main(const struct lab_options *o, const char *name);
+
+/* --- programs.c: what a node's pid 1 has started and leaves running --- */
+
+/* Room for the end of a program's log in an error. */
+#define LAB_SAID_MAX 520
+
+void programs_add(const char *name, pid_t pid);
+/* -ECHILD if one has ended other than with 0 (as those do that go into the background): how, and
+ * the last lines of its log. */
+int programs_check(const struct lab_node *n, struct err *e);
+/* "; log/s1/server.log ends with: ..." of the program that was started last; "" if none was. */
+void programs_last_words(const struct lab_node *n, char text[LAB_SAID_MAX]);
 
 /* --- groups.c: the nodes' processors and memory --- */
 

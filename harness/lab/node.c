@@ -161,7 +161,10 @@ static void start_sshd(void)
 	static const char *const argv[] = {"/usr/sbin/sshd", "-D", "-f",
 		LAB_NODE_RUN "/sshd_config", "-E", LAB_NODE_RUN "/log/sshd.log", NULL};
 
-	if (child_try(fork(), "cannot start sshd"))
+	pid_t pid = child_try(fork(), "cannot start sshd");
+
+	programs_add("sshd", pid);
+	if (pid)
 		return;
 	/* sshd must be started by its full path, because it executes itself again. */
 	setsid();
@@ -215,7 +218,9 @@ void node_main(const struct lab_options *o, const struct lab_node *n)
 	child_wait();
 	start_file_system(recipe, o, n);
 	recipe_free(recipe);
-	child_settle();
+	child_ready();
+	child_wait_with_programs(n);
+	child_commit();
 	for (;;) {
 		siginfo_t info;
 

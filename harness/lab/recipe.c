@@ -327,6 +327,7 @@ int recipe_await(
 {
 	const double deadline = clock_mono_s() + READY_S;
 	lua_State *L = r->L;
+	char said[LAB_SAID_MAX];
 	bool ready = false;
 	int rc = 0;
 
@@ -335,9 +336,14 @@ int recipe_await(
 		push_lab(r, o);
 		rc = luax_call(L, 2, 2, e);
 		ready = !rc && lua_toboolean(L, -2);
-		if (!rc && !ready && clock_mono_s() > deadline)
-			rc = err_set(e, -ETIMEDOUT, "not ready within %d s: %s", READY_S,
-				lua_isstring(L, -1) ? lua_tostring(L, -1) : "no reason given");
+		if (!rc && !ready)
+			rc = programs_check(n, e);
+		if (!rc && !ready && clock_mono_s() > deadline) {
+			programs_last_words(n, said);
+			rc = err_set(e, -ETIMEDOUT, "not ready within %d s: %.300s%s", READY_S,
+				lua_isstring(L, -1) ? lua_tostring(L, -1) : "no reason given",
+				said);
+		}
 		lua_settop(L, 1);
 		if (!rc && !ready)
 			usleep(20000);

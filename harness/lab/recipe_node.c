@@ -132,11 +132,10 @@ static int node_try(lua_State *L)
 	return 2;
 }
 
-static int start(const char *const words[], const char *log)
+static int start(const char *const words[], const char *log, pid_t *pid)
 {
 	posix_spawn_file_actions_t files;
 	posix_spawnattr_t attributes;
-	pid_t pid;
 	int rc;
 
 	posix_spawnattr_init(&attributes);
@@ -145,7 +144,7 @@ static int start(const char *const words[], const char *log)
 	posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
 	posix_spawn_file_actions_addopen(&files, 1, log, O_WRONLY | O_CREAT | O_APPEND, 0644);
 	posix_spawn_file_actions_adddup2(&files, 1, 2);
-	rc = posix_spawnp(&pid, words[0], &files, &attributes, (char *const *)words, environ);
+	rc = posix_spawnp(pid, words[0], &files, &attributes, (char *const *)words, environ);
 	posix_spawn_file_actions_destroy(&files);
 	posix_spawnattr_destroy(&attributes);
 	return -rc;
@@ -155,15 +154,17 @@ static int node_spawn(lua_State *L)
 {
 	const char *name = luaL_checkstring(L, 2), **words;
 	struct err e;
+	pid_t pid;
 	int rc;
 
 	luaL_argcheck(L, *name && !strchr(name, '/'), 2, "a name without slashes");
 	luaL_checktype(L, 3, LUA_TTABLE);
 	lua_settop(L, 4);
 	words = push_words(L, 3, 4);
-	rc = start(words, lab_path(LAB_NODE_RUN "/log", "%s.log", name).s);
+	rc = start(words, lab_path(LAB_NODE_RUN "/log", "%s.log", name).s, &pid);
 	if (rc)
 		return luax_raise(L, rc, (err_errno(&e, rc, "cannot start '%s'", words[0]), &e));
+	programs_add(name, pid);
 	return 0;
 }
 
@@ -209,6 +210,10 @@ static int node_wait(lua_State *L)
 	const double deadline = clock_mono_s() + luaL_checknumber(L, 2);
 	const char *what = luaL_checkstring(L, 3);
 
+	const struct lab_node *n = lua_touserdata(L, lua_upvalueindex(1));
+	char said[LAB_SAID_MAX];
+	struct err e;
+
 	luaL_checktype(L, 4, LUA_TFUNCTION);
 	for (;; usleep(20000)) {
 		lua_settop(L, 4);
@@ -216,10 +221,14 @@ static int node_wait(lua_State *L)
 		lua_call(L, 0, 2);
 		if (lua_toboolean(L, 5))
 			return 0;
-		if (clock_mono_s() > deadline)
-			return luaL_error(L, "%s: not within %f s%s%s", what,
-				luaL_checknumber(L, 2), lua_isstring(L, 6) ? ": " : "",
-				lua_isstring(L, 6) ? lua_tostring(L, 6) : "");
+		if (programs_check(n, &e))
+			return luaL_error(L, "%s: %s", what, e.text);
+		if (clock_mono_s() <= deadline)
+			continue;
+		programs_last_words(n, said);
+		return luaL_error(L, "%s: not within %f s%s%s%s", what, luaL_checknumber(L, 2),
+			lua_isstring(L, 6) ? ": " : "",
+			lua_isstring(L, 6) ? lua_tostring(L, 6) : "", said);
 	}
 }
 
@@ -234,7 +243,9 @@ void recipe_push_node(lua_State *L, const struct lab_node *n, const char *storag
 		{"storage", storage}, {"mount", n->role == ROLE_CLIENT ? LAB_MOUNT : NULL},
 		{"dir", LAB_NODE_RUN}};
 
-	luaL_newlib(L, methods);
+	luaL_newlibtable(L, methods);
+	lua_pushlightuserdata(L, (void *)n);
+	luaL_setfuncs(L, methods, 1);
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
 		lua_pushstring(L, texts[i].value);
 		lua_setfield(L, -2, texts[i].key);

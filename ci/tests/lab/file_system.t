@@ -101,6 +101,35 @@ mistake "a wait that ends" 3 "the moon: not within 0.*: not yet" 'start_server =
 mistake "an error of its own" 3 "s[12]: .*tiny.lua:[0-9]*: no luck" 'start_server = function(node) error("no luck") end,'
 mistake "a file outside the node's folder" 3 "below the node's folder" 'start_server = function(node) node:write("../x", "") end,'
 mistake "a mount that cannot hold a file" 3 "c1: cannot write" 'start_client = function(node) node:run { "mount", "-t", "tmpfs", "-o", "ro", "tiny", node.mount } end,'
-check "nothing is left of all these, either" clean
+
+# --- a program that has ended is not waited for: each of these would take 1000 s, beyond what a step may take
+server_says() { # WORDS: a server that runs these, and is waited for
+	echo "start_server = function(node) node:spawn('server', { 'sh', '-c', [[$1]] }) node:wait(1000, 'the server', function() end) end,"
+}
+mistake "a server that fails: its exit code, and the end of its log" 3 \
+	"s[12]: .*the server: 'server' ended with exit code 3; log/s[12]/server.log ends with: 3|4|5|6|why (logs: '$dir/log'" \
+	"$(server_says 'seq 6; echo why; exit 3')"
+check "... only logs are left" only_logs
+check "... the whole log is among them" grep -qx 1 "$dir"/log/s[12]/server.log
+exits "... as status says" 3 "the last 'up' failed, and only its logs are left" status
+mistake "a server that is killed: by which signal" 3 "'server' was killed by signal 11 (SEGV); log/s[12]/server.log is empty" \
+	"$(server_says 'kill -SEGV $$')"
+mistake "a server in the background that does not come: the end of its log" 3 \
+	"the server: not within 0.2.*; 'server' ended with exit code 0; log/s[12]/server.log ends with: gone" \
+	"$(server_says 'echo gone' | sed 's/1000/0.2/')"
+shared=$(mktemp -d -p /var/cache) # nodes have a /tmp of their own
+mistake "a server that fails while clients wait" 3 "^culprit lab up: s[12]: 'server' ended with exit code 5; log/s[12]/server.log ends with: bye" \
+	"start_server = function(node) node:spawn('server', { 'sh', '-c', 'until [ -e $shared/waits ]; do sleep 0.1; done; echo bye; exit 5' }) end,
+	start_client = function(node) node:run { 'touch', '$shared/waits' } node:wait(1000, 'the moon', function() end) end,"
+mistake "a client that fails while it is asked whether it is ready" 3 "c1: 'client' ended with exit code 6" \
+	"start_client = function(node) node:spawn('client', { 'sh', '-c', 'exit 6' }) end, ready = function() end,"
+made ""
+printf '#!/bin/sh\necho no keys >/run/culprit/log/sshd.log\nexit 7\n' >sshd && chmod 755 sshd
+exits "an sshd that does not start" 3 "'sshd' ended with exit code 7; log/[sco][12]/sshd.log ends with: no keys" unshare -m bash -c \
+	'mount --bind sshd /usr/sbin/sshd && exec "$@"' - "$culprit" lab up --dir "$dir" --subnet "$subnet" --servers 2 --clients 1 --fs ./tiny.lua
+check "only logs are left of all these, too" only_logs
+rm -r "$shared"
+exits "down removes them" 0 'the lab is down' down
+check "... and nothing is left" clean
 cd / && rm -rf "$work"
 done_testing
