@@ -1,5 +1,6 @@
 #include "faults/primitives/limits.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -25,13 +26,30 @@ static const struct resource {
 	{"nproc", RLIMIT_NPROC, "Max processes"},
 	{"rss", RLIMIT_RSS, "Max resident set"},
 	{"stack", RLIMIT_STACK, "Max stack size"},
+	/* The rest is restored with a server, and not set on its own. */
+	{"locks", RLIMIT_LOCKS, "Max file locks"},
+	{"msgqueue", RLIMIT_MSGQUEUE, "Max msgqueue size"},
+	{"nice", RLIMIT_NICE, "Max nice priority"},
+	{"rtprio", RLIMIT_RTPRIO, "Max realtime priority"},
+	{"rttime", RLIMIT_RTTIME, "Max realtime timeout"},
+	{"sigpending", RLIMIT_SIGPENDING, "Max pending signals"},
 };
 
+#define N_SET 10 /* those of limits_set */
 #define N_RESOURCES (sizeof(resources) / sizeof(resources[0]))
+static_assert(N_RESOURCES == RLIM_NLIMITS, "a limit of the kernel is missing");
+
+const char *limits_name(int number)
+{
+	for (size_t i = 0; i < N_RESOURCES; i++)
+		if (resources[i].number == number)
+			return resources[i].name;
+	return "unknown";
+}
 
 static const struct resource *resource_find(const char *name)
 {
-	for (size_t i = 0; i < N_RESOURCES; i++)
+	for (size_t i = 0; i < N_SET; i++)
 		if (!strcmp(resources[i].name, name))
 			return &resources[i];
 	return NULL;
@@ -85,13 +103,25 @@ int limits_read(pid_t pid, json_t **out, struct err *e)
 	auto_json json_t *object = json_object();
 	int rc = read_all(pid, all, e);
 
-	for (size_t i = 0; i < N_RESOURCES && !rc; i++)
+	for (size_t i = 0; i < N_SET && !rc; i++)
 		if (json_object_set_new(object, resources[i].name,
 			    json_pack("{s:I, s:I}", "soft", (json_int_t)all[i].soft, "hard",
 				    (json_int_t)all[i].hard)))
 			rc = err_errno(e, -ENOMEM, "cannot read limits");
 	if (!rc)
 		*out = AUTO_TAKE(object);
+	return rc;
+}
+
+int limits_of(pid_t pid, struct rlimit out[RLIM_NLIMITS], struct err *e)
+{
+	struct limit_pair all[N_RESOURCES];
+	int rc = read_all(pid, all, e);
+
+	/* LIMITS_UNLIMITED becomes RLIM_INFINITY. */
+	for (size_t i = 0; i < N_RESOURCES && !rc; i++)
+		out[resources[i].number] = (struct rlimit){
+			(rlim_t)all[i].soft, (rlim_t)all[i].hard};
 	return rc;
 }
 
@@ -139,20 +169,24 @@ static int apply(const struct limit *l, struct err *e)
 	const __rlimit_resource_t which = (__rlimit_resource_t)l->r->number;
 	const char *name = l->r->name;
 	int pid = (int)l->t.pid, rc = target_require(&l->t, e);
-	struct rlimit limit;
+	struct rlimit all[RLIM_NLIMITS], limit;
 	int64_t is;
 
+	rc = rc ?: limits_of(l->t.pid, all, e);
 	if (rc)
 		return rc;
-	if (prlimit(pid, which, NULL, &limit) < 0)
-		return err_errno(e, -errno, "cannot read limit %s of process %d", name, pid);
+	limit = all[which];
 	limit.rlim_cur = l->soft == LIMITS_UNLIMITED ? RLIM_INFINITY : (rlim_t)l->soft;
 	if (limit.rlim_cur > limit.rlim_max)
 		return err_set(e, -EINVAL,
 			"the hard limit %s of process %d is %ju, below what is asked for", name,
 			pid, (uintmax_t)limit.rlim_max);
 	if (prlimit(pid, which, &limit, NULL) < 0)
-		return err_errno(e, -errno, "cannot set limit %s of process %d", name, pid);
+		return err_errno(e, -errno,
+			errno == EPERM ? "cannot set limit %s of process %d, which needs "
+					 "CAP_SYS_RESOURCE on another user's process"
+				       : "cannot set limit %s of process %d",
+			name, pid);
 	rc = read_one(pid, l->r, &is, e);
 	if (!rc && is != l->soft)
 		rc = err_set(e, -EIO, "limit %s of process %d is %" PRId64 " still, not %" PRId64,

@@ -7,6 +7,7 @@
 #define CULPRIT_FAULTS_LIMITS_H
 
 #include <stdint.h>
+#include <sys/resource.h>
 #include <sys/types.h>
 
 #include "faults/primitives/primitive.h"
@@ -15,6 +16,13 @@
 
 /* {NAME: {soft, hard}} of process 'pid' as /proc/PID/limits has them; new reference. -ESRCH. */
 int limits_read(pid_t pid, json_t **out, struct err *e);
+
+/* All of them, by their numbers. From /proc, too: prlimit(2) refuses those of another user's process
+ * without CAP_SYS_RESOURCE, which containers lack. -ESRCH. */
+int limits_of(pid_t pid, struct rlimit out[RLIM_NLIMITS], struct err *e);
+
+/* As prlimit(1) calls it: "nofile". */
+const char *limits_name(int number);
 
 /* What takes limits_set back; new reference. 'resource' as prlimit(1) calls it: as, core, cpu,
  * data, fsize, memlock, nofile, nproc, rss, stack. -ESRCH; -EINVAL: unknown resource. */

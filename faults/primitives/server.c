@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "faults/primitives/limits.h"
 #include "faults/primitives/process.h"
 #include "faults/primitives/procfs.h"
 #include "faults/primitives/server_impl.h"
@@ -238,30 +239,39 @@ static int put_oom_score(int64_t value)
 	return rc == -EACCES || rc == -EPERM ? 0 : rc;
 }
 
+/* Why a grandchild could not become the server. */
+struct failure {
+	int code;
+	int limit; /* that could not be set; -1: none */
+};
+
 /* Without the right to raise a limit, the current one will do if it is the same. */
-static int put_limits(const struct rlimit *l)
+static int put_limits(const struct rlimit *l, int *refused)
 {
 	struct rlimit now;
 
 	for (int i = 0; i < RLIM_NLIMITS; i++)
 		if ((getrlimit(i, &now) || now.rlim_cur != l[i].rlim_cur ||
 			    now.rlim_max != l[i].rlim_max) &&
-			setrlimit(i, &l[i]) < 0)
+			setrlimit(i, &l[i]) < 0) {
+			*refused = i;
 			return -errno;
+		}
 	return 0;
 }
 
 /* In a grandchild. The lock ends with exec, when the server can be found by its arguments. */
-static int become(const json_t *server, const struct server_change *c, int lock, int failed)
+static struct failure become(
+	const json_t *server, const struct server_change *c, int lock, int failed)
 {
 	char **argv = words(jget(server, "argv")), **env = words(jget(server, "env"));
 	char *exe = server_bytes(jget(server, "exe")), *cwd = server_bytes(jget(server, "cwd"));
 	const int keep[] = {lock, failed};
 	struct rlimit limits[RLIM_NLIMITS];
-	int rc;
+	struct failure f = {.limit = -1};
 
 	if (!argv || !env || !exe || !cwd)
-		return -ENOMEM;
+		return (struct failure){-ENOMEM, -1};
 	process_close_others(keep, 2);
 	process_default_signals();
 	for (int signo = 1; signo < 32; signo++)
@@ -269,20 +279,23 @@ static int become(const json_t *server, const struct server_change *c, int lock,
 			signal(signo, SIG_IGN);
 	if (!server_unit(server))
 		join_cgroups(server);
-	rc = put_oom_score(jget_int(server, "oom_score_adj"));
+	f.code = put_oom_score(jget_int(server, "oom_score_adj"));
 	setpriority(PRIO_PROCESS, 0, (int)jget_int(server, "nice"));
 	umask((mode_t)jget_int(server, "umask"));
-	rc = rc ?: put_descriptors(server) ?: (chdir(cwd) < 0 ? -errno : 0);
-	rc = rc ?: server_limits(server, limits);
-	rc = rc ?: put_limits(c && c->limits ? c->limits : limits) ?: become_user(server, c);
-	if (!rc)
+	f.code = f.code ?: put_descriptors(server) ?: (chdir(cwd) < 0 ? -errno : 0);
+	f.code = f.code ?: server_limits(server, limits);
+	f.code = f.code ?: put_limits(c && c->limits ? c->limits : limits, &f.limit);
+	f.code = f.code ?: become_user(server, c);
+	if (!f.code)
 		execve(exe, argv, env);
-	return rc ?: -errno;
+	f.code = f.code ?: -errno;
+	return f;
 }
 
 static int launch(const json_t *server, const struct server_change *c, int lock, struct err *e)
 {
-	int failed[2], code = 0, status;
+	struct failure f = {.limit = -1};
+	int failed[2], status;
 	pid_t pid;
 
 	if (pipe2(failed, O_CLOEXEC) < 0)
@@ -292,21 +305,24 @@ static int launch(const json_t *server, const struct server_change *c, int lock,
 		setsid();
 		pid = fork();
 		if (pid == 0) {
-			code = become(server, c, lock, failed[1]);
-			if (write(failed[1], &code, sizeof(code)) < 0)
+			f = become(server, c, lock, failed[1]);
+			if (write(failed[1], &f, sizeof(f)) < 0)
 				_exit(126);
 			_exit(127);
 		}
 		_exit(pid < 0);
 	}
-	code = pid < 0 ? -errno : 0;
+	f.code = pid < 0 ? -errno : 0;
 	close(failed[1]);
 	if (pid > 0 && waitpid(pid, &status, 0) == pid && status)
-		code = -EAGAIN;
-	if (!code && read(failed[0], &code, sizeof(code)) != (ssize_t)sizeof(code))
-		code = 0;
+		f.code = -EAGAIN;
+	if (!f.code && read(failed[0], &f, sizeof(f)) != (ssize_t)sizeof(f))
+		f.code = 0;
 	close(failed[0]);
-	return code ? err_errno(e, code, "cannot start the server") : 0;
+	if (f.code && f.limit >= 0)
+		return err_errno(e, f.code, "cannot start the server: cannot set its limit %s",
+			limits_name(f.limit));
+	return f.code ? err_errno(e, f.code, "cannot start the server") : 0;
 }
 
 /* A server that goes into the background is two processes for a while. */

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "faults/primitives/limits.h"
 #include "faults/primitives/procfs.h"
 #include "faults/primitives/server_impl.h"
 #include "faults/primitives/unit.h"
@@ -225,17 +226,18 @@ static bool may_raise_limits(void)
 	return caps && strtoull(caps, NULL, 16) >> 24 & 1; /* CAP_SYS_RESOURCE */
 }
 
-static json_t *limits_of(pid_t pid)
+static json_t *learn_limits(pid_t pid, struct err *e)
 {
 	auto_json json_t *list = json_array();
-	struct rlimit l;
+	struct rlimit l[RLIM_NLIMITS];
 
+	if (limits_of(pid, l, e))
+		return NULL;
 	/* RLIM_INFINITY becomes -1. */
 	for (int i = 0; i < RLIM_NLIMITS; i++)
-		if (prlimit(pid, i, NULL, &l) < 0 ||
-			json_array_append_new(list,
-				json_pack(
-					"[I, I]", (json_int_t)l.rlim_cur, (json_int_t)l.rlim_max)))
+		if (json_array_append_new(list,
+			    json_pack("[I, I]", (json_int_t)l[i].rlim_cur,
+				    (json_int_t)l[i].rlim_max)))
 			return NULL;
 	return AUTO_TAKE(list);
 }
@@ -266,8 +268,9 @@ static int check_limits(const json_t *server, pid_t pid, struct err *e)
 		if (!getrlimit(i, &ours) && theirs[i].rlim_max > ours.rlim_max)
 			return err_set(e, -EPERM,
 				"process %d could not be started again as it is: its hard limit "
-				"%d is above the agent's, which may not raise it",
-				(int)pid, i);
+				"%s is above the agent's, which may not raise it without "
+				"CAP_SYS_RESOURCE",
+				(int)pid, limits_name(i));
 	return 0;
 }
 
@@ -322,7 +325,7 @@ static int learn_user(pid_t pid, json_t *server)
 
 bool server_unchanged(const json_t *server, pid_t pid)
 {
-	auto_json json_t *limits = limits_of(pid), *user = json_object();
+	auto_json json_t *limits = learn_limits(pid, NULL), *user = json_object();
 
 	return limits && user && !learn_user(pid, user) &&
 		json_equal(limits, jget(server, "limits")) &&
@@ -383,8 +386,8 @@ static json_t *learn_process(pid_t pid, uint64_t ticks, const char *exe, const c
 	return json_pack("{s:o, s:o, s:o, s:i, s:I, s:o, s:o, s:o, s:o, s:i, s:[o, o, o], s:o}",
 		"argv", argv, "env", env, "cgroups", bytes_of(pid, "cgroup"), "pid", (int)pid,
 		"start_ticks", (json_int_t)ticks, "exe", text_bytes(exe), "cwd", text_bytes(cwd),
-		"limits", limits_of(pid), "oom_score_adj", number_of(pid, "oom_score_adj"), "nice",
-		getpriority(PRIO_PROCESS, (id_t)pid), "descriptors", descriptor(pid, 0),
+		"limits", learn_limits(pid, NULL), "oom_score_adj", number_of(pid, "oom_score_adj"),
+		"nice", getpriority(PRIO_PROCESS, (id_t)pid), "descriptors", descriptor(pid, 0),
 		descriptor(pid, 1), descriptor(pid, 2), "listens", listening(pid));
 }
 

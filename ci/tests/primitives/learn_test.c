@@ -8,15 +8,20 @@
 #include <cmocka.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "ci/tests/scratch.h"
 #include "faults/primitives/command.h"
+#include "faults/primitives/limits.h"
 #include "faults/primitives/server.h"
 #include "harness/base/proc.h"
 
@@ -144,6 +149,115 @@ static pid_t started(const int fds[3])
 	return pid;
 }
 
+/* Takes CAP_SYS_RESOURCE away, or gives it back. Only the effective set changes. */
+static void may_raise(bool yes)
+{
+	struct __user_cap_header_struct h = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct d[2];
+
+	assert_int_equal(syscall(SYS_capget, &h, d), 0);
+	if (yes)
+		d[0].effective |= d[0].permitted & 1u << CAP_SYS_RESOURCE;
+	else
+		d[0].effective &= ~(1u << CAP_SYS_RESOURCE);
+	assert_int_equal(syscall(SYS_capset, &h, d), 0);
+}
+
+/* A program of another user, as a daemon is that was started by root. */
+static pid_t started_as_nobody(void)
+{
+	int ready[2];
+	pid_t pid;
+	char c;
+
+	assert_int_equal(pipe2(ready, O_CLOEXEC), 0);
+	pid = fork();
+	if (!pid) {
+		if (!setresgid(65534, 65534, 65534) && !setresuid(65534, 65534, 65534) &&
+			!prctl(PR_SET_PDEATHSIG, SIGKILL))
+			execlp("sleep", "sleep", "1007.5", NULL);
+		_exit(127);
+	}
+	close(ready[1]);
+	assert_int_equal(read(ready[0], &c, 1), 0);
+	close(ready[0]);
+	return pid;
+}
+
+/* prlimit(2) refuses the limits of another user's process without CAP_SYS_RESOURCE, which most
+ * containers lack; /proc shows them. What cannot be set is named. */
+static void limits_of_another_user_are_learnt_without_a_capability(void **state)
+{
+	struct rlimit limits[RLIM_NLIMITS], was, more;
+	struct server_change change = {.limits = limits};
+	json_t *server = NULL, *inverse = NULL;
+	struct err e;
+	pid_t pid, again;
+	int rc;
+
+	(void)state;
+	if (geteuid())
+		skip();
+	pid = started_as_nobody();
+	may_raise(false);
+	rc = server_learn(pid, &server, &e);
+	if (rc)
+		fail_msg("%s", e.text);
+	assert_int_equal(server_limits(server, limits), 0);
+	for (int i = 0; i < RLIM_NLIMITS; i++) {
+		assert_int_equal(getrlimit(i, &was), 0);
+		assert_true(
+			was.rlim_cur == limits[i].rlim_cur && was.rlim_max == limits[i].rlim_max);
+	}
+	assert_true(server_unchanged(server, pid));
+
+	assert_int_equal(limits_inverse(pid, "nofile", &inverse, &e), 0);
+	assert_int_equal(limits_set(inverse, 50, &e), -EPERM);
+	assert_non_null(strstr(e.text, "cannot set limit nofile of process"));
+	assert_non_null(strstr(e.text, "CAP_SYS_RESOURCE"));
+	json_decref(inverse);
+
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	more = limits[RLIMIT_MSGQUEUE];
+	more.rlim_max++;
+	limits[RLIMIT_MSGQUEUE] = more;
+	assert_int_equal(server_start(server, &change, -1, &again, &e), -EPERM);
+	assert_string_equal(e.text,
+		"cannot start the server: cannot set its limit msgqueue: Operation not permitted");
+	may_raise(true);
+	json_decref(server);
+}
+
+/* A hard limit above the agent's is named. In a child: it cannot always be raised again. */
+static void a_limit_above_ours_is_named(void **state)
+{
+	struct rlimit less;
+	json_t *server = NULL;
+	pid_t pid, child;
+	struct err e;
+	int status;
+
+	(void)state;
+	if (geteuid())
+		skip();
+	pid = started_as_nobody();
+	child = fork();
+	if (!child) {
+		may_raise(false);
+		getrlimit(RLIMIT_NOFILE, &less);
+		less.rlim_cur = --less.rlim_max;
+		if (setrlimit(RLIMIT_NOFILE, &less) < 0)
+			_exit(2);
+		_exit(server_learn(pid, &server, &e) != -EPERM ||
+			!strstr(e.text, "hard limit nofile is above the agent's"));
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
 static void expect_descriptors(const int fds[3], const char *const paths[3], const int flags[3])
 {
 	pid_t pid = started(fds);
@@ -241,6 +355,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_unit_is_read_from_the_cgroups),
 		cmocka_unit_test(standard_descriptors_are_learnt),
+		cmocka_unit_test(limits_of_another_user_are_learnt_without_a_capability),
+		cmocka_unit_test(a_limit_above_ours_is_named),
 		cmocka_unit_test(what_is_no_server_is_refused),
 		cmocka_unit_test(commands_are_lists_of_strings),
 	};
