@@ -124,6 +124,7 @@ static void a_unit_is_read_from_the_cgroups(void **state)
 /* A process whose standard descriptors are these; -1: closed. */
 static pid_t started(const int fds[3])
 {
+	struct procfs_stat st;
 	int ready[2];
 	pid_t pid;
 	char c;
@@ -146,6 +147,9 @@ static pid_t started(const int fds[3])
 	close(ready[1]);
 	assert_int_equal(read(ready[0], &c, 1), 0); /* the program runs */
 	close(ready[0]);
+	/* Until it sleeps its loader may have a library open, as descriptor 0 if that is closed. */
+	while (procfs_stat(pid, 0, &st) && st.state != 'S')
+		usleep(1000);
 	return pid;
 }
 
