@@ -155,7 +155,8 @@ int hop_authenticate(struct hop *h, struct err *e)
 	if (auth == SSH_AUTH_SUCCESS)
 		return 0;
 	if (auth == SSH_AUTH_ERROR)
-		return hop_error(h, e, "authentication failed");
+		/* Who is refused gets SSH_AUTH_DENIED or _PARTIAL. */
+		return hop_error(h, e, "authentication", "no end of authentication");
 	rc = refused(h, auth, &why, e);
 	add_host_words(h, e);
 	return rc;

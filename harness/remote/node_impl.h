@@ -210,7 +210,9 @@ void session_close(struct node *n);
 /* The sentence for what libssh just refused: the watchdog's reason if it cut the
  * connection, else 'what' and libssh's own words. Returns the code (-ETIMEDOUT or -EIO). */
 int session_error(struct node *n, struct err *e, const char *what);
-int hop_error(struct hop *h, struct err *e, const char *what);
+/* The same while the session is opened, for which connect_timeout_s is the time: no answer came
+ * "during" ("authentication"). */
+int hop_error(struct hop *h, struct err *e, const char *during, const char *what);
 
 /* trust.c: what proves the host. hop_pin comes before the session begins and says which keys it may
  * show ('*pinned', '*type': the caller frees); hop_trust looks at the one that it showed.

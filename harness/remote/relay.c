@@ -105,7 +105,8 @@ static int open_forward(struct hop *h, struct hop *next, struct err *e)
 		ssh_channel_open_forward(
 			h->forward, next->address, (int)next->port, "127.0.0.1", 0) == SSH_OK)
 		return 0;
-	hop_error(h, e, "the way on is refused (is AllowTcpForwarding off there?)");
+	hop_error(h, e, "the opening of the way on",
+		"the way on is refused (is AllowTcpForwarding off there?)");
 	return err_prefix(
 		e, -EHOSTUNREACH, "%s cannot reach %s:%u", h->address, next->address, next->port);
 }

@@ -126,19 +126,30 @@ static int connect_socket(struct hop *h, double deadline_s, struct err *e)
 	return 0;
 }
 
-int hop_error(struct hop *h, struct err *e, const char *what)
+/* What libssh says of a connection that was not cut. */
+static int ssh_failure(struct hop *h, struct err *e, const char *what)
 {
 	const char *text = ssh_get_error(h->session);
 
-	if (atomic_load(&h->node->stalled))
-		return err_set(e, -ETIMEDOUT, "no answer from %s:%u in time (%s)", h->address,
-			h->port, what);
 	return err_set(e, -EIO, "%s: %s", what, text && *text ? text : "the connection ended");
+}
+
+int hop_error(struct hop *h, struct err *e, const char *during, const char *what)
+{
+	if (atomic_load(&h->node->stalled))
+		return err_set(e, -ETIMEDOUT, "no answer within %g s at %s:%u during %s",
+			h->node->set->opt.connect_timeout_s, h->address, h->port, during);
+	return ssh_failure(h, e, what);
 }
 
 int session_error(struct node *n, struct err *e, const char *what)
 {
-	return hop_error(&n->hops[n->n_hops - 1], e, what);
+	struct hop *h = &n->hops[n->n_hops - 1];
+
+	if (atomic_load(&n->stalled))
+		return err_set(e, -ETIMEDOUT, "no answer from %s:%u in time (%s)", h->address,
+			h->port, what);
+	return ssh_failure(h, e, what);
 }
 
 static int set_options(struct hop *h, const char *key_type, const char *known_path, struct err *e)
@@ -172,7 +183,7 @@ static int set_options(struct hop *h, const char *key_type, const char *known_pa
 		rc |= ssh_options_set(h->session, SSH_OPTIONS_GLOBAL_KNOWNHOSTS, "/dev/null");
 	}
 	if (rc || ssh_options_set(h->session, SSH_OPTIONS_FD, &fd)) {
-		rc = hop_error(h, e, "cannot set up the session");
+		rc = ssh_failure(h, e, "cannot set up the session");
 		close(fd);
 	}
 	return rc;
@@ -226,7 +237,7 @@ static int open_hop(struct hop *h, struct err *e)
 	if (rc < 0)
 		goto out;
 	if (ssh_connect(h->session) != SSH_OK) {
-		rc = hop_error(h, e, "no SSH session");
+		rc = hop_error(h, e, "the SSH handshake", "no SSH session");
 		if (type && strstr(e->text, "no match for method server host key algo"))
 			rc = err_set(e, -EKEYREJECTED,
 				"%s:%u has no host key of the pinned type %s: if the host was"

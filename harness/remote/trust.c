@@ -98,7 +98,7 @@ int hop_trust(struct hop *h, ssh_key pinned, struct err *e)
 	int rc;
 
 	if (ssh_get_server_publickey(h->session, &offered) != SSH_OK)
-		return hop_error(h, e, "no host key");
+		return hop_error(h, e, "the SSH handshake", "no host key");
 	rc = pinned ? check_pinned(h, offered, pinned, e) : check_known(h, offered, e);
 	ssh_key_free(offered);
 	return rc;

@@ -2,7 +2,9 @@
 #include "ci/tests/remote/node_sshd.h"
 
 #include <dirent.h>
+#include <libssh/server.h>
 #include <netinet/in.h>
+#include <pthread.h>
 #include <sys/socket.h>
 
 static int connect_spec(struct node_spec spec, double timeout_s, struct err *e)
@@ -209,7 +211,51 @@ static void a_host_that_accepts_and_stays_silent_times_out(void **state)
 	assert_int_equal(listen(fd, 5), 0);
 	spec.port = 2223;
 	assert_int_equal(connect_spec(spec, 1, &e), -ETIMEDOUT);
-	contains(e.text, "s3: no answer from 127.0.0.1:2223 in time");
+	contains(e.text, "s3: no answer within 1 s at 127.0.0.1:2223 during the SSH handshake");
+	close(fd);
+}
+
+/* One that proves its key and then says nothing more. 'arg': the listening socket. */
+static void *mute_after_handshake(void *arg)
+{
+	char key[256], byte;
+	int fd = accept(*(int *)arg, NULL, NULL);
+	ssh_bind server = ssh_bind_new();
+	ssh_session session = ssh_new();
+
+	snprintf(key, sizeof(key), "%s/host", sshd_dir);
+	if (ssh_bind_options_set(server, SSH_BIND_OPTIONS_HOSTKEY, key) != SSH_OK ||
+		ssh_bind_accept_fd(server, session, fd) != SSH_OK ||
+		ssh_handle_key_exchange(session) != SSH_OK)
+		fprintf(stderr, "the server failed: %s\n", ssh_get_error(session));
+	/* Until the client goes. */
+	while (recv(ssh_get_fd(session), &byte, 1, 0) > 0)
+		;
+	ssh_free(session);
+	ssh_bind_free(server);
+	return NULL;
+}
+
+static void a_time_out_during_authentication_is_no_refusal(void **state)
+{
+	struct sockaddr_in sin = {.sin_family = AF_INET,
+		.sin_port = htons(2224),
+		.sin_addr = {htonl(INADDR_LOOPBACK)}};
+	struct node_spec spec = sshd_spec("s3");
+	struct err e = {""};
+	pthread_t server;
+	int fd;
+
+	(void)state;
+	fd = socket(AF_INET, SOCK_STREAM, 0);
+	assert_int_equal(bind(fd, (struct sockaddr *)&sin, sizeof(sin)), 0);
+	assert_int_equal(listen(fd, 5), 0);
+	assert_int_equal(pthread_create(&server, NULL, mute_after_handshake, &fd), 0);
+	spec.port = 2224;
+	assert_int_equal(connect_spec(spec, 3, &e), -ETIMEDOUT);
+	assert_string_equal(
+		e.text, "s3: no answer within 3 s at 127.0.0.1:2224 during authentication");
+	pthread_join(server, NULL);
 	close(fd);
 }
 
@@ -576,6 +622,7 @@ static int tests(void)
 		cmocka_unit_test(a_wrong_unreadable_or_open_identity_is_named),
 		cmocka_unit_test(nobody_listening_is_said_so),
 		cmocka_unit_test(a_host_that_accepts_and_stays_silent_times_out),
+		cmocka_unit_test(a_time_out_during_authentication_is_no_refusal),
 		cmocka_unit_test(one_node_that_fails_leaves_no_connection),
 		cmocka_unit_test(the_agent_is_uploaded_once_and_again_if_damaged),
 		cmocka_unit_test(stale_halves_of_uploads_are_removed_and_fresh_ones_are_not),
