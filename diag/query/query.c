@@ -53,6 +53,26 @@ void query_note_text(struct query *q, const char *why)
 	q->notes[q->n_notes++] = alloc_copy(why);
 }
 
+void query_note_kind(struct query *q, const struct query_log *log, const struct log_head *head)
+{
+	const bool sums = (head->how & LOG_MODE) == LOG_SUMS;
+
+	if (!sums && strcmp(head->tracer, "sampler") != 0)
+		q->may_call = true;
+	else if (!q->no_calls)
+		q->no_calls = alloc_format("%s is no log of calls, but of %s, and no other was "
+					   "read: %s",
+			log->name, sums ? "sums (table 'sums')" : "readings (table 'readings')",
+			log->in_attempt ? "run the scenario with tracer = { \"ebpf\", mode = "
+					  "\"events\" }"
+					: "trace with --mode events");
+}
+
+const char *query_no_calls(const struct query *q)
+{
+	return q->may_call ? NULL : q->no_calls;
+}
+
 const char *query_problem(const struct query *q, size_t i)
 {
 	const struct query_source *store = q->spec.store;
@@ -164,6 +184,7 @@ void query_free(struct query *q)
 	for (size_t i = 0; i < q->n_notes; i++)
 		free(q->notes[i]);
 	free(q->notes);
+	free(q->no_calls);
 	free(q);
 }
 

@@ -112,6 +112,10 @@ int query_extent(struct query *q, struct query_extent *out, struct err *e);
  * with the place; NULL behind the last one. What stands before the place has been asked. */
 const char *query_problem(const struct query *q, size_t i);
 
+/* The queries asked for calls (events, totals), and every log that they read is of a kind without:
+ * which, and what keeps calls. NULL: it is not so. Valid until the query is freed. */
+const char *query_no_calls(const struct query *q);
+
 /* Blocks that were read and passed over with an index, by all queries. */
 void query_counts(const struct query *q, uint64_t *read, uint64_t *passed);
 

@@ -18,6 +18,8 @@ struct query {
 	size_t *problem_of, n_problems; /* logs with one, in order */
 	char **notes;                   /* of sources */
 	size_t n_notes;
+	char *no_calls; /* query_no_calls, unless may_call */
+	bool may_call;  /* a log was read that may have calls */
 	struct scan_counts counts;
 	int failed; /* of a source; 'error' says why */
 	struct err error;
@@ -32,6 +34,9 @@ bool query_stopped(struct query *q);
 
 /* Notes why a log could not be read; once. */
 void query_note(struct query *q, size_t log, const char *why);
+
+/* Notes whether a log that calls are asked of can have any. */
+void query_note_kind(struct query *q, const struct query_log *log, const struct log_head *head);
 
 /* Notes what a source could not read; the same sentence once. */
 void query_note_text(struct query *q, const char *why);

@@ -267,6 +267,8 @@ static int enter_log(struct cursor *c, const struct query_log *log, struct err *
 	rc = scan_begin(c->scan, &spec, e);
 	if (rc)
 		leave_log(c);
+	else if (of == RECORD_CALL)
+		query_note_kind(q, log, c->row.head);
 	return rc;
 }
 
@@ -282,8 +284,10 @@ static int next_record(struct cursor *c)
 			rc = scan_next(c->scan, &c->row.item, &e);
 			if (rc == 1 && !focus_holds(&q->spec.focus, table_of(c)->of, &c->row))
 				continue;
-			if (rc == 1)
+			if (rc == 1) {
+				q->may_call |= table_of(c)->of == RECORD_CALL;
 				return SQLITE_OK;
+			}
 			leave_log(c);
 		} else if (c->log == q->spec.n_logs) {
 			return SQLITE_OK;

@@ -101,7 +101,7 @@ static int run(const struct call *c)
 				"findings", &e, rc == -EINVAL ? ERR_SCENARIO : ERR_HARNESS);
 		else if (shown.n)
 			code = CULPRIT_EXIT_SHORT;
-		else if (!o->json)
+		else if (!o->json && !query_no_calls(q))
 			fputs("nothing was found\n", stderr);
 		code = subject_problems(q, "findings", code);
 	}
@@ -138,8 +138,8 @@ const struct command findings_command = {.name = "findings",
 		    "culprit findings --json RUN\n"
 		    "culprit findings --finding ./slow-calls.lua LOG",
 	.exits =
-		"0 nothing was found; 1 something was; 2 usage error, a wrong finding, or a log is "
-		"damaged or cut short; 3 the time limit, an interrupt, or the output cannot be "
+		"0 nothing was found; 1 something was; 2 usage error, a wrong finding, logs without "
+		"calls, or a log is damaged or cut short; 3 the time limit, an interrupt, or the output cannot be "
 		"written.",
 	ARGUMENTS(1, 1000),
 	OPTIONS(rows, struct options),

@@ -76,5 +76,7 @@ int subject_problems(const struct query *q, const char *command, int code)
 		cmd_fail(command, CULPRIT_EXIT_USAGE, "%s", why);
 		code = code == CULPRIT_EXIT_INVALID ? code : CULPRIT_EXIT_USAGE;
 	}
+	if (code == CULPRIT_EXIT_OK && (why = query_no_calls(q)))
+		code = cmd_fail(command, CULPRIT_EXIT_USAGE, "%s", why);
 	return code;
 }

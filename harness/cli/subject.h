@@ -19,7 +19,8 @@ int subject_open(struct subject *s, int n, char **args, long cell, struct query_
 	struct query **q, struct err *e);
 void subject_close(struct subject *s);
 
-/* Says what could not be read; returns the exit code, given what it would be without. */
+/* Says what could not be read, and that calls were asked of logs that keep none; returns the exit
+ * code, given what it would be without. */
 int subject_problems(const struct query *q, const char *command, int code);
 
 #endif

@@ -64,6 +64,15 @@ PY
 }
 for name in lab-kill.s2.fs lab-none.c1.app lab-none.s1.fs; do check "$name: the same as culprit log --json" agree "$dir/$name"; done
 
+# Asked for what it cannot have: a log without calls.
+zcat ci/tests/data/lab-ddw.s1.samples.gz >"$dir/samples"
+none="is no log of calls, but of readings.* trace with --mode events"
+check "calls of a log of readings: what is missing, exit 2" ends 2 "^culprit query: .*/samples $none" "$culprit" query "$dir/samples" "select * from events"
+check "findings of a log of readings: the same" ends 2 "^culprit findings: .*/samples $none" "$culprit" findings "$dir/samples"
+check "... and not that nothing was found" lacks "nothing was found" "$dir/said"
+check "its readings can be asked" ends 0 '^[1-9]' "$culprit" query --csv "$dir/samples" "select count(*) from readings"
+check "with a log of calls beside it, calls can be asked" ends 0 '^[1-9]' "$culprit" query --csv "$dir/samples" "$log" "select count(*) from events"
+
 # Forms of output: hostile names. The log is a shell's, told by hand.
 check "text is a table" prints "$(printf 'a  b\n1  x\\x1b[31m\n2  ')" "$culprit" query "$log" \
 	"select 1 a, 'x' || char(27) || '[31m' b union all select 2, null"

@@ -547,6 +547,54 @@ static void test_either_condition(void **state)
 	query_free(without);
 }
 
+/* Asks a log of this kind, which has no records. */
+static void expect_no_calls(
+	const char *tracer, uint32_t how, bool in_run, const char *sql, const char *why)
+{
+	char path[300];
+	struct query_log log = {.path = path, .name = "s1/fs.trace", .in_attempt = in_run};
+	const struct query_spec spec = {.logs = &log, .n_logs = 1};
+	struct log_writer *w;
+	struct query *q;
+	struct err e;
+
+	snprintf(path, sizeof(path), "%s/of-a-kind", dir);
+	unlink(path);
+	assert_int_equal(log_writer_new(path, tracer, &w, &e), 0);
+	log_writer_how(w, how);
+	assert_int_equal(log_writer_end(w, 0, &e), 0);
+	q = new_query(&spec);
+	assert_null(query_no_calls(q));
+	ask(q, sql);
+	if (why)
+		assert_string_equal(query_no_calls(q), why);
+	else
+		assert_null(query_no_calls(q));
+	query_free(q);
+}
+
+/* Logs of sums and of readings have no calls; an answer about calls says so. */
+static void test_logs_without_calls(void **state)
+{
+	static const char events[] = "select count(*) from events",
+			  totals[] = "select sum(calls) from totals";
+
+	(void)state;
+	expect_no_calls("ebpf", LOG_SUMS, true, events,
+		"s1/fs.trace is no log of calls, but of sums (table 'sums'), and no other was "
+		"read: run the scenario with tracer = { \"ebpf\", mode = \"events\" }");
+	expect_no_calls("ebpf", LOG_SUMS, false, totals,
+		"s1/fs.trace is no log of calls, but of sums (table 'sums'), and no other was "
+		"read: trace with --mode events");
+	expect_no_calls("sampler", 0, false, events,
+		"s1/fs.trace is no log of calls, but of readings (table 'readings'), and no other "
+		"was read: trace with --mode events");
+	expect_no_calls("ebpf", LOG_SUMS, true, "select count(*) from sums", NULL);
+	expect_no_calls("ebpf", LOG_EVENTS, true, events, NULL);
+	expect_no_calls("ebpf", LOG_FLOW, true, events, NULL);
+	expect_no_calls("ptrace", 0, true, events, NULL);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -561,6 +609,7 @@ int main(void)
 		cmocka_unit_test(test_interrupted),
 		cmocka_unit_test(test_reader_has_enough),
 		cmocka_unit_test(test_problems),
+		cmocka_unit_test(test_logs_without_calls),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);
