@@ -34,7 +34,8 @@ build_asan() { make -s --no-print-directory -j"$jobs" OUT="$out" ASAN="$asan" WE
 
 # Those that take longest come first: their seconds on two quiet cores are in ci/tests/seconds.txt.
 longest_first() { awk 'FILENAME != "-" { s[$2] = $1; next } { print ($0 in s ? s[$0] : 5), $0 }' ci/tests/seconds.txt - | sort -k1,1nr -k2 | cut -d' ' -f2-; }
-kernel_dirs='agent|capture|primitives|lab|remote|replayer|throttle'
+kernel_dirs=$(sed -n 's/^KERNEL_DIRS *:= *//p' Makefile | tr ' ' '|')
+[[ $kernel_dirs == *'|'* ]] || die "the Makefile has no KERNEL_DIRS"
 unit() { printf '%s\n' ci/tests/*/*_test.c | grep -vE "^ci/tests/($kernel_dirs)/" | longest_first; }
 kernel() { printf '%s\n' ci/tests/*/*_test.c | grep -E "^ci/tests/($kernel_dirs)/" | longest_first; }
 pages() { grep -lE 'browser_start|chromium' ci/tests/*/*.t | longest_first; }
