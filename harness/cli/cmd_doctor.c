@@ -248,7 +248,7 @@ const struct command doctor_command = {.name = "doctor",
 		"Checks whether culprit can work on this machine and, with an inventory, on its "
 		"nodes, and says what to do where it cannot.\n\n"
 		"For each node it tries: the connection, file transfer, dropping packets, every "
-		"tracer, disk space, the clock, every function of the file system's Lua file, and "
+		"tracer, disk space, the clock, whether the disk under each server's storage answers, every function of the file system's Lua file, and "
 		"the check of every fault. It changes nothing on a node, but for the files that "
 		"the file system's probe writes and removes. A 'note' marks what only "
 		"some uses need.\n\n"

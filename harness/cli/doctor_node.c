@@ -191,34 +191,81 @@ static bool same_place(struct node *n, const char *a, const char *b)
 	return same;
 }
 
-/* The storage is a folder, a file or a block device; '*on' gets what it lies on. */
-static void check_storage(
+/* How long a healthy disk may take for 4 KiB under a server's load. */
+enum { READ_S = 10 };
+
+/* Does the device that the storage is on, or is, answer? What is cached hides that it does not: a
+ * mount and its statvfs outlive their disk. A file system without a device of its own (tmpfs, NFS)
+ * has been looked at by fs.info. False: a check says why not. */
+static bool device_works(
+	struct report *r, struct node *n, const char *path, const char *source, const char *number)
+{
+	/* A container may lack the device's name; the kernel then knows its number. */
+	static const char script[] =
+		"if [ -b \"$1\" ]; then exec dd if=\"$1\" of=/dev/null bs=4096 count=1 iflag=direct; "
+		"fi; [ \"${2%%:*}\" = 0 ] || [ -e \"/sys/dev/block/$2\" ] || "
+		"{ echo 'there is no such device any more'; exit 1; }";
+	json_auto_t *result = NULL;
+	const char *said = "";
+	struct err e;
+
+	if (*source != '/' || !jget_true(node_hello(n), "root"))
+		return true;
+	if (node_call(n, "run",
+		    json_pack("{s:[s, s, s, s, s, s], s:i}", "argv", "sh", "-c", script, "sh",
+			    source, number, "timeout_s", READ_S),
+		    READ_S + 10, &result, &e)) {
+		doctor_add(r, LEVEL_BAD, "storage", "%s, on %s, cannot be read within %d s: %s",
+			path, source, READ_S, e.text);
+		return false;
+	}
+	if (!jget_int(result, "exit"))
+		return true;
+	said = jget_text(result, "output");
+	doctor_add(r, LEVEL_BAD, "storage", "%s, on %s, cannot be read: %.*s", path, source,
+		(int)strcspn(said, "\n"), said);
+	return false;
+}
+
+/* The storage is a folder, a file or a block device; '*on' gets what it lies on. False if
+ * no server can work there. */
+static bool check_storage(
 	struct report *r, struct node *n, const char *path, char *on, size_t on_size)
 {
 	json_auto_t *info = NULL;
-	const char *type;
+	const char *type, *source;
 	struct err e;
 
 	if (!path)
-		return;
+		return true;
 	if (node_call(n, "fs.info", json_pack("{s:s}", "path", path), 20, &info, &e)) {
 		doctor_add(r, LEVEL_BAD, "storage",
-			"there is no folder or device %s there: correct 'storage'", path);
-		return;
+			"there is no folder or device %s there: correct 'storage' (%.300s)", path,
+			e.text);
+		return false;
 	}
 	type = jget_text(info, "type");
+	source = jget_text(info, "source");
+	if (!device_works(r, n, path, source, jget_text(info, "device")))
+		return false;
+	if (jget_true(info, "readonly")) {
+		doctor_add(r, LEVEL_BAD, "storage",
+			"%s, on %s, is read-only: a server cannot write there, perhaps since its "
+			"disk failed (see dmesg)",
+			path, source);
+		return false;
+	}
 	if (!strcmp(type, "block device")) {
 		char size[32];
 
 		unit_format(UNIT_BYTES, jget_real(info, "size_bytes"), size, sizeof(size));
-		doctor_add(r, LEVEL_OK, "storage", "%s, block device %s, %s%s%s", path,
-			jget_text(info, "device"), size,
-			jget_true(info, "readonly") ? ", read-only" : "",
-			strcmp(path, jget_text(info, "source")) ? ", a link" : "");
-		return;
+		doctor_add(r, LEVEL_OK, "storage", "%s, block device %s, %s%s", path,
+			jget_text(info, "device"), size, strcmp(path, source) ? ", a link" : "");
+		return true;
 	}
 	doctor_add(r, LEVEL_OK, "storage", "%s", path);
-	snprintf(on, on_size, ", on %s (%s)", jget_text(info, "source"), type);
+	snprintf(on, on_size, ", on %s (%s)", source, type);
+	return true;
 }
 
 /* Compares what the file system's adapter finds on the node with the inventory, completed by what
@@ -226,7 +273,7 @@ static void check_storage(
 static void check_file_system(struct report *r, struct contact *c)
 {
 	struct host copy = *c->host, *h = &copy;
-	bool server = h->role == ROLE_SERVER;
+	bool server = h->role == ROLE_SERVER, works = true;
 	json_t *found = NULL, *one;
 	char text[300] = "", device[200] = "", all[200];
 	struct fs *fs = NULL;
@@ -249,14 +296,15 @@ static void check_file_system(struct report *r, struct contact *c)
 		fs_describe(one, all, sizeof(all));
 		snprintf(text, sizeof(text), "%s, by %s", all, jget_text(one, "how"));
 	}
-	if (!rc && server) {
-		check_storage(r, c->node, h->storage, device, sizeof(device));
+	/* Also if no server is found there: a failed disk may be why. */
+	if (server) {
+		works = check_storage(r, c->node, h->storage, device, sizeof(device));
 	} else if (!rc && h->role == ROLE_CLIENT) {
 		check_path(r, c->node, "mount", "mountpoint", h->mount,
 			"nothing is mounted on %s there: mount the file system, or correct "
 			"'mount'");
 	}
-	if (!rc && h->role != ROLE_OUTSIDER)
+	if (!rc && works && h->role != ROLE_OUTSIDER)
 		doctor_add(r, *text ? LEVEL_OK : LEVEL_NOTE, "file system", "%s%s",
 			*text            ? text
 				: server ? "no server process names this storage"

@@ -74,6 +74,27 @@ exits "status says which server has no process" 3 's2 has no server process' sta
 down >/dev/null
 check "nothing is left" clean
 
+# --- doctor looks at the disks themselves: a mount and its statvfs outlive them
+made "port = 4000,"
+exits "servers with folders" 0 "tiny.lua, 2 servers" fs_up ./tiny.lua
+doctor() { "$culprit" doctor --json --inventory "$dir/inventory.lua" | jq -r '.checks[] | [.where, .level, .what, .text] | join(" ")'; }
+bad() { doctor | grep "^$1 bad storage /srv/storage, on /dev/loop[0-9]*p1, $2"; } # NODE WHY
+check "doctor finds both storages" test "$(doctor | grep -c '^s[12] ok storage /srv/storage')" = 2
+inside s2 mount -o remount,ro /srv/storage
+check "a storage that became read-only is bad" bad s2 "is read-only"
+inside s2 mount -o remount,rw /srv/storage
+pid=$(pgrep -f "culprit lab disk --dir $dir --name s1( |$)")
+kill -9 "$pid"
+until_true 20 bash -c "! kill -0 $pid"
+check "a folder without its disk is still mounted" inside s1 mountpoint -q /srv/storage
+check "... and bad: its device cannot be read" bad s1 "cannot be read: .*Input/output error"
+doctor >"$work/said"
+check "... so that its file system is not said to be fine" lacks '^s1 ok file system' "$work/said"
+check "... while the other's storage is" eval "doctor | grep '^s2 ok storage'"
+exits "... and doctor ends with 3" 3 able "$culprit" doctor --json --inventory "$dir/inventory.lua"
+down >/dev/null
+check "nothing is left of them" clean
+
 # --- mistakes: one line each, exit 2 before anything was made, 3 after
 mistake() { # NAME CODE PATTERN LAB [FIELDS]
 	made "$4" "${5-}"
