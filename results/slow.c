@@ -29,6 +29,13 @@ const char *slow_part_words(enum slow_part p)
 	return p < SLOW_PARTS ? words[p] : "?";
 }
 
+const char *slow_compared_name(enum slow_compared what)
+{
+	static const char *const names[] = {"servers", "halves"};
+
+	return what < SLOW_COMPARISONS ? names[what] : "?";
+}
+
 void slow_new(const struct slow_spec *spec, struct slow **out)
 {
 	struct slow *s = alloc_zero(1, sizeof(*s));
@@ -43,6 +50,8 @@ void slow_free(struct slow *s)
 {
 	if (!s)
 		return;
+	for (int i = 0; i < SLOW_COMPARISONS; i++)
+		free(s->comparisons[i].sentence);
 	for (size_t i = 0; i < s->n_top; i++)
 		free(s->top[i].path);
 	free(s->top);
@@ -375,16 +384,14 @@ void slow_phase_ends(const struct slow *s, enum slow_phase p, double *from, doub
 	*to = fmin(*to, end);
 }
 
-static void set_phases(struct slow *s)
+void slow_classify(struct slow *s)
 {
 	const struct slow_spec *spec = &s->spec;
 
 	for (size_t i = 0; i < s->n_items; i++) {
 		struct slow_item *it = &s->items[i];
-		int64_t at;
+		const int64_t at = it->begin_ns;
 
-		it->begin_ns -= slow_clock_of(s, it->node, it->begin_ns);
-		at = it->begin_ns;
 		if (!is_in_time(s, since_start(s, at)))
 			it->phase = SLOW_PHASES;
 		else if (!spec->onset_ns || at < spec->onset_ns)
@@ -394,6 +401,13 @@ static void set_phases(struct slow *s)
 		else
 			it->phase = SLOW_AFTER;
 	}
+}
+
+static void set_phases(struct slow *s)
+{
+	for (size_t i = 0; i < s->n_items; i++)
+		s->items[i].begin_ns -= slow_clock_of(s, s->items[i].node, s->items[i].begin_ns);
+	slow_classify(s);
 	for (size_t i = 0; i < s->n_top; i++) {
 		struct slow_request *t = &s->top[i];
 
@@ -508,6 +522,11 @@ const struct slow_request *slow_top(const struct slow *s, size_t *n)
 {
 	*n = s->n_top;
 	return s->top;
+}
+
+const struct slow_comparison *slow_comparison(const struct slow *s, enum slow_compared what)
+{
+	return &s->comparisons[what];
 }
 
 enum slow_verdict slow_verdict(const struct slow *s)

@@ -134,7 +134,7 @@ const struct slow_server *slow_servers(const struct slow *s, size_t *n);
 
 enum slow_verdict {
 	SLOW_NO_REQUESTS, /* nothing to judge */
-	SLOW_NO_FAULT,    /* nothing to compare with */
+	SLOW_NO_FAULT,    /* see slow_comparison */
 	SLOW_NO_PEERS,    /* requests to one server only */
 	SLOW_TOO_SHORT,   /* no layer of two servers has enough seconds in both phases */
 	SLOW_NOTHING,     /* no server stands out */
@@ -142,6 +142,19 @@ enum slow_verdict {
 };
 
 enum slow_verdict slow_verdict(const struct slow *s);
+
+/* A cell without a fault (SLOW_NO_FAULT) is compared with itself by the rule above. SERVERS: levels
+ * of demand in place of changes, the usual work being that of all servers, so "no worse than
+ * before" is left out. HALVES: as if a fault had begun in the middle. */
+enum slow_compared { SLOW_SERVERS, SLOW_HALVES, SLOW_COMPARISONS };
+struct slow_comparison {
+	enum slow_verdict verdict; /* SLOW_NO_PEERS, SLOW_TOO_SHORT, SLOW_NOTHING, SLOW_FOUND */
+	char *sentence;            /* NULL: nothing was compared */
+	uint32_t found[16];        /* nodes that stand out, the most excess first */
+	size_t n_found;
+};
+const char *slow_compared_name(enum slow_compared what); /* "servers", "halves" */
+const struct slow_comparison *slow_comparison(const struct slow *s, enum slow_compared what);
 /* Those that stand out, the most excess first. */
 size_t slow_found(const struct slow *s, const struct slow_server *out[], size_t size);
 /* One sentence in words, without a full stop; names are not escaped. The caller frees. */
@@ -190,7 +203,8 @@ void slow_text_top(const struct slow *s, FILE *out);
 /* Coverage: what was bound, what was not and why, and the clocks. */
 void slow_text_coverage(const struct slow *s, FILE *out);
 
-/* {verdict, sentence, found: [server names], servers, layers, slowest, coverage, clocks}; keys as
+/* {verdict, sentence, found: [server names], servers, layers, slowest, coverage, clocks}, without a
+ * fault also comparisons: {servers, halves: {verdict, sentence, found}}; keys as
  * in ci/tests/results/slow_test.c. New reference. */
 json_t *slow_json(const struct slow *s);
 

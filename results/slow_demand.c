@@ -26,7 +26,8 @@ struct slow_usual *slow_usual_of(const struct slow *s, uint32_t node)
 	for (size_t i = 0; i < s->n_items; i++) {
 		const struct slow_item *it = &s->items[i];
 
-		if (it->phase != SLOW_BEFORE || slow_end_ns(it) > s->spec.onset_ns ||
+		if (it->phase != SLOW_BEFORE ||
+			(s->spec.onset_ns && slow_end_ns(it) > s->spec.onset_ns) ||
 			(node != FLOW_NO_NODE && it->node != node))
 			continue;
 		u[it->kind].n++;

@@ -57,6 +57,7 @@ struct slow {
 	double clock_error_s;
 	uint32_t clock_error_node;
 	enum slow_verdict verdict;
+	struct slow_comparison comparisons[SLOW_COMPARISONS];
 };
 
 enum { SLOW_MOMENTS = 17 }; /* at which clocks are compared, from the start to the end */
@@ -67,6 +68,12 @@ bool slow_clock_over(const struct slow *s, uint32_t node, struct flow_clock_summ
 struct slow_server *slow_server_of(struct slow *s, uint32_t node);
 /* A node's clock minus the common one, at this moment of it. After slow_done's first step. */
 int64_t slow_clock_of(const struct slow *s, uint32_t node, int64_t raw_ns);
+
+/* Puts the items into phases by the spec's onset and offset. */
+void slow_classify(struct slow *s);
+
+/* slow_text.c: what a comparison of a cell without a fault found, while 's' holds its outcome. */
+char *slow_comparison_sentence(const struct slow *s, enum slow_compared what);
 
 /* Ends of a phase, seconds since start. */
 void slow_phase_ends(const struct slow *s, enum slow_phase p, double *from, double *to);
@@ -127,6 +134,8 @@ struct slow_rate {
 struct slow_layer {
 	/* By phase, server; of each half of a phase. */
 	struct slow_rate *rates[2], *halves[2][2];
+	/* SLOW_DURING: changes are compared; SLOW_BEFORE: there is one phase, and levels are. */
+	enum slow_phase last;
 	double memory_s; /* so many seconds count as one */
 };
 

@@ -213,10 +213,28 @@ static json_t *clocks(const struct slow *s)
 	return all;
 }
 
+static const char *const verdicts[] = {
+	"no requests", "no fault", "no peers", "too short", "nothing", "found"};
+
+static json_t *comparisons(const struct slow *s)
+{
+	json_t *all = json_object();
+
+	for (int i = 0; i < SLOW_COMPARISONS; i++) {
+		const struct slow_comparison *c = slow_comparison(s, (enum slow_compared)i);
+		json_t *names = json_array();
+
+		for (size_t k = 0; k < c->n_found; k++)
+			json_array_append_new(names, name_of(s, c->found[k]));
+		json_object_set_new(all, slow_compared_name((enum slow_compared)i),
+			json_pack("{s:s, s:o, s:o}", "verdict", verdicts[c->verdict], "sentence",
+				text(c->sentence), "found", names));
+	}
+	return all;
+}
+
 json_t *slow_json(const struct slow *s)
 {
-	static const char *const verdicts[] = {
-		"no requests", "no fault", "no peers", "too short", "nothing", "found"};
 	const struct slow_server *found[16];
 	size_t n = slow_found(s, found, 16);
 	json_t *names = json_array(), *servers = json_array(), *slowest = json_array();
@@ -232,6 +250,8 @@ json_t *slow_json(const struct slow *s)
 	o = json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "verdict", verdicts[s->verdict],
 		"sentence", text(sentence), "found", names, "servers", servers, "layers", layers(s),
 		"slowest", slowest, "coverage", coverage(s), "clocks", clocks(s));
+	if (s->verdict == SLOW_NO_FAULT)
+		json_object_set_new(o, "comparisons", comparisons(s));
 	free(sentence);
 	return o;
 }

@@ -2,6 +2,7 @@
 #include <gsl/gsl_cdf.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "results/slow_impl.h"
 
@@ -22,7 +23,7 @@ static double df_of(const struct slow_layer *y, const struct slow_rate *r)
 /* Has it two seconds in each phase that do not depend on each other? Then it can be tested. */
 static bool is_known(const struct slow_layer *y, size_t i)
 {
-	for (int p = SLOW_BEFORE; p <= SLOW_DURING; p++)
+	for (int p = SLOW_BEFORE; p <= (int)y->last; p++)
 		if (!y->rates[p][i].seconds || df_of(y, &y->rates[p][i]) < 1)
 			return false;
 	return true;
@@ -31,11 +32,14 @@ static bool is_known(const struct slow_layer *y, size_t i)
 /* A peer may have less: while all wait for a slow server, the others have little to do. */
 static bool is_peer(const struct slow_layer *y, size_t i)
 {
-	return y->rates[SLOW_BEFORE][i].seconds && y->rates[SLOW_DURING][i].seconds;
+	return y->rates[SLOW_BEFORE][i].seconds && y->rates[y->last][i].seconds;
 }
 
+/* Of one phase: by how much its demand differs from the usual one. */
 static double change_of(const struct slow_layer *y, size_t i)
 {
+	if (y->last == SLOW_BEFORE)
+		return y->rates[SLOW_BEFORE][i].log;
 	return y->rates[SLOW_DURING][i].log - y->rates[SLOW_BEFORE][i].log;
 }
 
@@ -44,7 +48,7 @@ static struct variance pooled(const struct slow_layer *y, const size_t *servers,
 {
 	struct variance out = {0};
 
-	for (int p = SLOW_BEFORE; p <= SLOW_DURING; p++)
+	for (int p = SLOW_BEFORE; p <= (int)y->last; p++)
 		for (size_t i = 0; i < n; i++) {
 			const struct slow_rate *r = &y->rates[p][servers[i]];
 			const double df = fmax(0, df_of(y, r));
@@ -133,7 +137,7 @@ static void peers_make(const struct slow_layer *y, size_t candidate, const size_
 	for (size_t i = 0; i < n; i++) {
 		double v = 0;
 
-		for (int p = SLOW_BEFORE; p <= SLOW_DURING; p++) {
+		for (int p = SLOW_BEFORE; p <= (int)y->last; p++) {
 			v += of_mean(y, &y->rates[p][servers[i]], second).v;
 			note_halves(y, p, servers[i], second, &q[p]);
 		}
@@ -163,7 +167,7 @@ static struct variance variance_of(const struct slow_layer *y, size_t i, const s
 	struct variance sum = {0};
 	double error = 0;
 
-	for (int p = SLOW_BEFORE; p <= SLOW_DURING; p++) {
+	for (int p = SLOW_BEFORE; p <= (int)y->last; p++) {
 		const struct slow_rate *r = &y->rates[p][i];
 		const struct variance own = {r->s2, df_of(y, r)};
 
@@ -197,13 +201,12 @@ static void compare(const struct slow_layer *y, size_t i, const size_t *servers,
 	peers_make(y, i, servers, n, &h);
 	v = variance_of(y, i, &h);
 	out->change = change_of(y, i);
-	out->peers = fmax(0, h.middle);
+	out->peers = y->last == SLOW_BEFORE ? h.middle : fmax(0, h.middle);
 	t = (out->change - out->peers) / sqrt(v.v);
 	out->p = v.v > 0 ? fmin(1, tests * gsl_cdf_tdist_Q(t, v.df))
 			 : (double)(out->change <= out->peers);
 	out->needed = gsl_cdf_tdist_Qinv(level / tests, v.df) * sqrt(v.v);
-	out->excess_s = fmax(
-		0, y->rates[SLOW_DURING][i].busy_s * (1 - exp(out->peers - out->change)));
+	out->excess_s = fmax(0, y->rates[y->last][i].busy_s * (1 - exp(out->peers - out->change)));
 }
 
 /* ---- all servers of a layer ---- */
@@ -292,15 +295,16 @@ static void add_up(struct slow *s, struct slow_server *v)
 }
 
 /* Requests that wait for others' disk calls wait for the disk: which of both was more? */
-static void name_part(struct slow_server *v, size_t layer)
+static void name_part(struct slow_server *v, size_t layer, const double parts_s[SLOW_PARTS])
 {
 	v->worst = slow_layer_part(layer);
-	if (v->worst == SLOW_DISK && v->added_parts_s[SLOW_QUEUE] > v->added_parts_s[SLOW_DISK])
+	if (v->worst == SLOW_DISK && parts_s[SLOW_QUEUE] > parts_s[SLOW_DISK])
 		v->worst = SLOW_QUEUE;
 }
 
 /* The server's layer with the most excess; without any excess, the one that changed most. */
-static void choose_layer(struct slow_server *v, const struct outcome *layers, size_t stride)
+static void choose_layer(struct slow_server *v, const struct outcome *layers, size_t stride,
+	const double parts_s[SLOW_PARTS])
 {
 	const struct outcome *best = NULL;
 	size_t at = 0;
@@ -320,7 +324,7 @@ static void choose_layer(struct slow_server *v, const struct outcome *layers, si
 	}
 	if (!best)
 		return;
-	name_part(v, at);
+	name_part(v, at, parts_s);
 	v->tested = true;
 	v->differs = best->marked;
 	v->p = best->p;
@@ -374,14 +378,19 @@ static bool judge(struct slow *s)
 	bool tested = false;
 
 	slow_demand_make(s, &d);
-	for (size_t l = 0; l < SLOW_LAYERS; l++)
+	for (size_t l = 0; l < SLOW_LAYERS; l++) {
+		layers[l].last = s->spec.onset_ns ? SLOW_DURING : SLOW_BEFORE;
 		slow_layer_make(&d, l, &layers[l]);
+	}
 	weigh(layers, s->n_servers, weights);
 	for (size_t l = 0; l < SLOW_LAYERS; l++)
 		judge_layer(&layers[l], s->n_servers, weights[l], outcomes + l * s->n_servers);
 	for (size_t i = 0; i < s->n_servers; i++) {
-		choose_layer(&s->servers[i], outcomes + i, s->n_servers);
-		tested |= s->servers[i].tested;
+		struct slow_server *v = &s->servers[i];
+
+		choose_layer(v, outcomes + i, s->n_servers,
+			s->spec.onset_ns ? v->added_parts_s : v->phases[SLOW_BEFORE].parts_s);
+		tested |= v->tested;
 	}
 	for (size_t l = 0; l < SLOW_LAYERS; l++)
 		slow_layer_clear(&layers[l]);
@@ -390,20 +399,53 @@ static bool judge(struct slow *s)
 	return tested;
 }
 
-void slow_judge(struct slow *s)
+static enum slow_verdict judge_and_mark(struct slow *s)
 {
-	s->verdict = !s->n_items    ? SLOW_NO_REQUESTS
-		: !s->spec.onset_ns ? SLOW_NO_FAULT
-		: s->n_servers < 2  ? SLOW_NO_PEERS
-				    : SLOW_NOTHING;
 	for (size_t i = 0; i < s->n_servers && s->spec.onset_ns; i++)
 		add_up(s, &s->servers[i]);
-	if (s->verdict != SLOW_NOTHING)
+	if (s->n_servers < 2)
+		return SLOW_NO_PEERS;
+	return !judge(s) ? SLOW_TOO_SHORT : mark(s) ? SLOW_FOUND : SLOW_NOTHING;
+}
+
+/* Judges a cell without a fault by itself. The servers' own figures stay those of the cell. */
+static void compare_with_itself(struct slow *s, enum slow_compared what)
+{
+	struct slow_comparison *c = &s->comparisons[what];
+	struct slow_server *servers = s->servers;
+	const struct slow_server *found[16];
+	const struct slow_spec spec = s->spec;
+	double from, to;
+
+	s->servers = alloc_zero(s->n_servers + 1, sizeof(*servers));
+	memcpy(s->servers, servers, s->n_servers * sizeof(*servers));
+	if (what == SLOW_HALVES) {
+		slow_phase_ends(s, SLOW_BEFORE, &from, &to);
+		s->spec.onset_ns = s->spec.start_ns + (int64_t)((from + to) / 2 * 1e9);
+		s->spec.offset_ns = 0;
+		slow_classify(s);
+	}
+	c->verdict = judge_and_mark(s);
+	s->verdict = c->verdict;
+	c->sentence = slow_comparison_sentence(s, what);
+	c->n_found = slow_found(s, found, 16);
+	for (size_t i = 0; i < c->n_found; i++)
+		c->found[i] = found[i]->node;
+	free(s->servers);
+	s->servers = servers;
+	s->spec = spec;
+	slow_classify(s);
+}
+
+void slow_judge(struct slow *s)
+{
+	if (s->n_items && s->spec.onset_ns) {
+		s->verdict = judge_and_mark(s);
 		return;
-	if (!judge(s))
-		s->verdict = SLOW_TOO_SHORT;
-	else if (mark(s))
-		s->verdict = SLOW_FOUND;
+	}
+	for (int i = 0; i < SLOW_COMPARISONS && s->n_items; i++)
+		compare_with_itself(s, (enum slow_compared)i);
+	s->verdict = s->n_items ? SLOW_NO_FAULT : SLOW_NO_REQUESTS;
 }
 
 size_t slow_found(const struct slow *s, const struct slow_server *out[], size_t size)

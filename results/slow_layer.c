@@ -83,7 +83,9 @@ static double correlation(
 static double memory_of(const struct slow_demand *d, const struct slow_layer *y, size_t layer)
 {
 	const size_t during = d->n - d->n_before;
-	const size_t longest = (d->n_before < during ? d->n_before : during) / 2;
+	const size_t longest = (d->n_before < during || y->last == SLOW_BEFORE ? d->n_before
+									       : during) /
+		2;
 	double time = 1, r;
 
 	for (size_t lag = 1; lag <= longest; lag++) {

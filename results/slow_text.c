@@ -104,7 +104,10 @@ static void say_most(const struct slow *s, FILE *out)
 	for (int k = 1; most && k < SLOW_PARTS; k++)
 		if (most->phases[SLOW_BEFORE].parts_s[k] > most->phases[SLOW_BEFORE].parts_s[part])
 			part = k;
-	fputs("there was no fault, so there is nothing to compare", out);
+	fprintf(out,
+		"there was no fault, so the cell was compared with itself; server with server: "
+		"%s; second half with first: %s",
+		s->comparisons[SLOW_SERVERS].sentence, s->comparisons[SLOW_HALVES].sentence);
 	if (most)
 		fprintf(out, "; %s took the most, %.0f %% of all request time, %.0f %% of it %s",
 			name_of(s, most->node), most->phases[SLOW_BEFORE].share * 100,
@@ -136,6 +139,50 @@ static void say_nothing(const struct slow *s, FILE *out)
 			"; as much as %.2f times its peers' may be chance, by what seconds and "
 			"peers differ",
 			most->needed);
+}
+
+static void say_compared(
+	const struct slow *s, const struct slow_server *v, enum slow_compared what, FILE *out)
+{
+	const bool halves = what == SLOW_HALVES;
+
+	fprintf(out,
+		"%s was busy %.2f times as long as %s for the same work %s, its peers %.2f times",
+		name_of(s, v->node), v->slowness, halves ? "before" : "all on average",
+		slow_part_words(v->worst), v->peers);
+}
+
+char *slow_comparison_sentence(const struct slow *s, enum slow_compared what)
+{
+	const struct slow_server *found[16], *most = NULL;
+	size_t size, n = slow_found(s, found, 16);
+	char *text = NULL;
+	FILE *out = open_memstream(&text, &size);
+
+	for (size_t i = 0; i < s->n_servers; i++)
+		if (s->servers[i].tested && (!most || s->servers[i].excess_s > most->excess_s))
+			most = &s->servers[i];
+	for (size_t i = 0; i < n; i++) {
+		fputs(i ? "; " : "", out);
+		say_compared(s, found[i], what, out);
+	}
+	if (s->verdict == SLOW_NO_PEERS) {
+		fputs("requests went to one server only", out);
+	} else if (s->verdict == SLOW_TOO_SHORT) {
+		fputs("too few seconds with requests to tell", out);
+	} else if (!n && most) {
+		fputs("none stands out (the slowest, ", out);
+		say_compared(s, most, what, out);
+		if (most->differs)
+			fprintf(out, ", but has %.0f %% of the excess only",
+				most->excess_share * 100);
+		else
+			fprintf(out, "; as much as %.2f times its peers' may be chance",
+				most->needed);
+		fputs(")", out);
+	}
+	fclose(out);
+	return text;
 }
 
 char *slow_sentence(const struct slow *s)

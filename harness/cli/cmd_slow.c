@@ -370,7 +370,8 @@ static const struct option_row rows[] = {
 		"whose messages they are, for a run that did not record it"},
 	{"json", 0, OPTION_FLAG, offsetof(struct options, json), NULL,
 		"print all of it as JSON: {run, cells: [{cell, recording, verdict, sentence, "
-		"found, servers, layers, slowest, coverage, clocks, troubles}]}; times in seconds"},
+		"found, servers, layers, slowest, coverage, clocks, comparisons, troubles}]}; "
+		"times in seconds"},
 	{0},
 };
 
@@ -383,7 +384,8 @@ const struct command slow_command = {.name = "slow",
 		"which part of its requests, took most of the time that the fault added: compared "
 		"with the time before it and with the other servers, and only where the "
 		"difference is more than chance at 5 %. Else it says what the slowest did and what "
-		"would be needed.\n\n"
+		"would be needed. A cell without a fault is compared with itself, by the same "
+		"rule: each server with the others, and the second half with the first.\n\n"
 		"Parts: there (from the client's send until the server has read the call), waiting "
 		"(in the server), queue (waiting there while another request was in its disk), "
 		"disk, answering (from the last disk call to the answer's send), back. They add "

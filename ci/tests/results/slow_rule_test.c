@@ -33,6 +33,7 @@ struct made {
 	double walk;   /* a server's seconds wander: standard deviation of a step */
 	int victim, victims;
 	int record;   /* so many requests to each server at once, and then their wait; 0: none */
+	bool unknown; /* the rule is not told of the fault */
 	bool batches; /* during the fault clients meet at the server after the victim */
 };
 
@@ -228,8 +229,8 @@ struct judged {
 static struct judged judge(const struct made *m)
 {
 	const struct slow_spec spec = {.start_ns = ns(0),
-		.onset_ns = ns(m->before_s),
-		.offset_ns = ns(m->before_s + m->during_s),
+		.onset_ns = m->unknown ? 0 : ns(m->before_s),
+		.offset_ns = m->unknown ? 0 : ns(m->before_s + m->during_s),
 		.seconds = (int32_t)(m->before_s + m->during_s + m->after_s),
 		.node_name = name_of,
 		.thread_name = thread_of,
@@ -496,6 +497,97 @@ static void words(void **state)
 	judged_clear(&j);
 }
 
+/* In how many cells of 100 a comparison without a fault names all victims, and a healthy one. */
+static struct tally compared(const char *what, const struct made *like, enum slow_compared by)
+{
+	struct tally sum = {.n = CELLS};
+	struct made m = *like;
+
+	m.unknown = true;
+	for (int k = 0; k < CELLS; k++) {
+		const struct slow_comparison *c;
+		struct judged j;
+		int hit = 0;
+
+		m.seed = (uint64_t)k * 1000003 + 1;
+		j = judge(&m);
+		assert_int_equal(slow_verdict(j.slow), SLOW_NO_FAULT);
+		c = slow_comparison(j.slow, by);
+		assert_int_equal(c->verdict == SLOW_FOUND, c->n_found > 0);
+		for (size_t i = 0; i < c->n_found; i++)
+			hit += is_victim(&m, (int)c->found[i]);
+		sum.right += hit == m.victims && c->n_found == (size_t)hit;
+		sum.wrong += c->n_found > (size_t)hit;
+		judged_clear(&j);
+	}
+	print_message("# %s, by %s: of %d cells %d right, %d with a healthy server named\n", what,
+		slow_compared_name(by), CELLS, sum.right, sum.wrong);
+	return sum;
+}
+
+/* A cell without a fault: servers against each other find what was slow all along, halves what
+ * became slow on the way, and both keep the rule's level. */
+static void cells_without_a_fault(void **state)
+{
+	const struct {
+		double vary, memory;
+		int servers;
+	} healthy[] = {{0.1, 0, 4}, {0.6, 0.6, 4}, {0.3, 0.3, 2}, {0.3, 0.3, 6}};
+	struct made m = usual;
+
+	(void)state;
+	m.victims = 0;
+	for (size_t i = 0; i < sizeof(healthy) / sizeof(healthy[0]); i++) {
+		m.vary = healthy[i].vary;
+		m.memory = healthy[i].memory;
+		m.servers = healthy[i].servers;
+		for (int by = 0; by < SLOW_COMPARISONS; by++)
+			assert_true(
+				compared("healthy", &m, (enum slow_compared)by).wrong <= ALARMS);
+	}
+	m = usual;
+	m.vary = 0.3;
+	m.slower = 4;
+	m.before_s = 0;
+	m.during_s = 30;
+	m.after_s = 0;
+	assert_true(compared("slow all along", &m, SLOW_SERVERS).right >= 90);
+	m.victims = 0;
+	assert_true(compared("slow all along", &m, SLOW_HALVES).wrong <= ALARMS);
+	m.victims = 1;
+	m.before_s = m.during_s = 15;
+	assert_true(compared("slow from the middle", &m, SLOW_HALVES).right >= 90);
+}
+
+static void words_without_a_fault(void **state)
+{
+	struct made m = usual;
+	struct judged j;
+	char *sentence;
+
+	(void)state;
+	m.unknown = true;
+	m.slower = 8;
+	m.vary = 0.1;
+	m.before_s = 0;
+	m.during_s = 30;
+	m.after_s = 0;
+	j = judge(&m);
+	sentence = slow_sentence(j.slow);
+	print_message("# %s\n", sentence);
+	assert_non_null(strstr(sentence,
+		"there was no fault, so the cell was compared with itself; server with server: s3 "
+		"was busy "));
+	assert_non_null(strstr(sentence, "second half with first: none stands out"));
+	free(sentence);
+	judged_clear(&j);
+	m.servers = 1;
+	j = judge(&m);
+	assert_int_equal(slow_verdict(j.slow), SLOW_NO_FAULT);
+	assert_int_equal(slow_comparison(j.slow, SLOW_SERVERS)->verdict, SLOW_NO_PEERS);
+	judged_clear(&j);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -508,6 +600,8 @@ int main(void)
 		cmocka_unit_test(two_of_five),
 		cmocka_unit_test(what_cannot_be_compared),
 		cmocka_unit_test(words),
+		cmocka_unit_test(cells_without_a_fault),
+		cmocka_unit_test(words_without_a_fault),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);
