@@ -183,10 +183,9 @@ int node_command_error(struct node_command *x, struct err *e, const char *what)
 	return err_set(e, -ECONNRESET, "%s", what);
 }
 
-int node_command_run(struct node *n, const char *what, const char *command, const struct iovec *in,
-	size_t n_in, struct text_tail *out, struct err *e)
+int node_command_run(struct node *n, const char *what, const char *command, double limit_s,
+	const struct iovec *in, size_t n_in, struct text_tail *out, struct err *e)
 {
-	const double limit_s = n->set->opt.timeout_s;
 	double until_s = clock_mono_s() + limit_s;
 	size_t i = 0, at = 0;
 	bool sending = true;

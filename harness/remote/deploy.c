@@ -7,6 +7,7 @@
  */
 #include <dirent.h>
 #include <errno.h>
+#include <math.h>
 #include <openssl/evp.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,6 +21,8 @@
 #include "harness/remote/node_impl.h"
 
 #define AGENT "culprit-agent"
+/* A slow host takes a while to write six megabytes and to hash them, during which it says nothing. */
+#define UPLOAD_S 60
 
 /* Whether a name needs no quoting in a shell. */
 static bool plain(const char *s)
@@ -184,7 +187,7 @@ static int check_there(struct node *n, bool *whole, struct err *e)
 		n->user, h->address, h->port);
 	command = alloc_format(
 		check, n->sudo ? "sudo -n " : "", b->hash, b->loader ? b->loader : AGENT);
-	rc = node_command_run(n, what, command, &in, 1, &out, e);
+	rc = node_command_run(n, what, command, n->set->opt.timeout_s, &in, 1, &out, e);
 	free(command);
 	*whole = strstr(out.text, "culprit: whole\n");
 	if (strstr(out.text, "culprit: ready\n"))
@@ -219,7 +222,8 @@ static int upload_all(struct node *n, struct err *e)
 	if (getrandom(&tag, sizeof(tag), 0) != sizeof(tag))
 		tag = (unsigned long long)clock_real_ns() ^ (unsigned long long)getpid() << 48;
 	command = alloc_format(upload, n->sudo ? "sudo -n " : "", b->hash, tag);
-	rc = node_command_run(n, "cannot upload the agent", command, in, b->n + 2, &out, e);
+	rc = node_command_run(n, "cannot upload the agent", command,
+		fmax(UPLOAD_S, n->set->opt.timeout_s), in, b->n + 2, &out, e);
 	if (!rc && !strstr(out.text, "culprit: whole\n"))
 		rc = err_set(e, -EIO, "the upload of the agent ended without a word");
 	free(command);

@@ -77,9 +77,9 @@ int node_command_read(struct node_command *x, char *buf, size_t size);
 int node_command_write(struct node_command *x, const void *data, size_t len);
 int node_command_error(struct node_command *x, struct err *e, const char *what);
 /* Runs 'command' to its end with 'in' as its input; adds its output to 'out'. An exit code other
- * than 0, and no progress within the node's time limit, are errors ("WHAT: ..."). */
-int node_command_run(struct node *n, const char *what, const char *command, const struct iovec *in,
-	size_t n_in, struct text_tail *out, struct err *e);
+ * than 0, and no progress for 'limit_s', are errors ("WHAT: ..."). */
+int node_command_run(struct node *n, const char *what, const char *command, double limit_s,
+	const struct iovec *in, size_t n_in, struct text_tail *out, struct err *e);
 
 enum op_kind { OP_CALL, OP_TELL, OP_FETCH, OP_PUT }; /* of a tell, nobody awaits the answer */
 enum op_state { OP_QUEUED, OP_RUNNING, OP_DONE };
