@@ -47,6 +47,15 @@ assert all(r['procedure'] == 'READ' and 1 <= r['at_s'] < 2 for r in c['slowest']
 
 check "what was named is counted" bash -c "ci/bench/slow_score.pl $run >$tmp/score.json && ci/bench/flow_table.pl named $tmp/score.json |
 	grep -qxF 'Victims named, and nobody else: 0 of 1. Healthy servers named: in 0 of 1 cells with a fault, in 0 of 0 without.'"
+# The same cell without a fault is compared with itself.
+cp -r "$run" "$tmp/healthy"
+own=$run run=$tmp/healthy
+sql "UPDATE attempt SET onset_ns = NULL, offset_ns = NULL WHERE cell = 2; UPDATE cell SET fault = 'none', victims = '[]' WHERE number = 2"
+check "a cell without a fault: servers with each other, second half with first" holds "c['verdict'] == 'no fault' and c['found'] == [] and
+	all(c['comparisons'][k]['verdict'] in ('nothing', 'found', 'too short') and c['comparisons'][k]['sentence'] in c['sentence'] for k in ('servers', 'halves'))"
+fits slow "$tmp/out"
+check "... as the sentence says" bash -c "'$culprit' slow '$run' | tr -s ' \n' ' ' | grep -q 'no fault, so the cell was compared with itself; server with server: .*; second half with first: '"
+run=$own
 # The same logs as what a flight recorder wrote, twice; the tracer's own are sums.
 cp -r "$run" "$tmp/recorded"
 own=$run run=$tmp/recorded
