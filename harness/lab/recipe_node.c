@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "harness/base/alloc.h"
@@ -132,29 +133,59 @@ static int node_try(lua_State *L)
 	return 2;
 }
 
-static int start(const char *const words[], const char *log, pid_t *pid)
+struct started {
+	int rc; /* 0 or a positive errno */
+	pid_t pid;
+};
+
+/* In a child that leads the session. */
+static struct started start_in_session(const char *const words[], const char *log)
 {
 	posix_spawn_file_actions_t files;
-	posix_spawnattr_t attributes;
-	int rc;
+	struct started s;
 
-	posix_spawnattr_init(&attributes);
-	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSID);
 	posix_spawn_file_actions_init(&files);
 	posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
 	posix_spawn_file_actions_addopen(&files, 1, log, O_WRONLY | O_CREAT | O_APPEND, 0644);
 	posix_spawn_file_actions_adddup2(&files, 1, 2);
-	rc = posix_spawnp(pid, words[0], &files, &attributes, (char *const *)words, environ);
-	posix_spawn_file_actions_destroy(&files);
-	posix_spawnattr_destroy(&attributes);
-	return -rc;
+	s.rc = posix_spawnp(&s.pid, words[0], &files, NULL, (char *const *)words, environ);
+	return s;
+}
+
+/* In a session of its own, which it does not lead: a leader may call neither setpgid(2) nor
+ * setsid(2), as daemons do. So it is restarted by faults, too (faults/primitives/server.c). Its
+ * parent ends, and this process, the node's pid 1, inherits it. */
+static int start(const char *const words[], const char *log, pid_t *pid)
+{
+	struct started s = {.rc = EIO, .pid = 0};
+	int ends[2];
+	pid_t leader;
+
+	if (pipe2(ends, O_CLOEXEC) < 0)
+		return -errno;
+	leader = fork();
+	if (leader == 0) {
+		setsid();
+		s = start_in_session(words, log);
+		_exit(write(ends[1], &s, sizeof(s)) < 0);
+	}
+	close(ends[1]);
+	if (leader < 0)
+		s.rc = errno;
+	else if (read(ends[0], &s, sizeof(s)) < 0)
+		s.rc = errno;
+	close(ends[0]);
+	if (leader > 0)
+		waitpid(leader, NULL, 0);
+	*pid = s.pid;
+	return -s.rc;
 }
 
 static int node_spawn(lua_State *L)
 {
 	const char *name = luaL_checkstring(L, 2), **words;
 	struct err e;
-	pid_t pid;
+	pid_t pid = 0;
 	int rc;
 
 	luaL_argcheck(L, *name && !strchr(name, '/'), 2, "a name without slashes");

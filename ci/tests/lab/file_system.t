@@ -50,6 +50,10 @@ made "$client"'
 				local text, why = node:read(node.dir .. "/log/server.log")
 				return text and text:find("begun here", 1, true), why
 			end)
+			for _, call in ipairs { "setpgrp(0, 0)", "POSIX::setsid() > 0" } do
+				node:spawn("daemon" .. #call, { "perl", "-MPOSIX", "-e", call .. " or die $!; $| = 1; print qq(leads\\n); sleep 1000" })
+				node:wait(20, call, function() return (node:read(node.dir .. "/log/daemon" .. #call .. ".log") or ""):find("leads", 1, true) ~= nil end)
+			end
 		end,
 		ready = function(node, lab)
 			if not node.seen then node.seen = true end
@@ -136,8 +140,8 @@ exits "... as status says" 3 "the last 'up' failed, and only its logs are left" 
 mistake "a server that is killed: by which signal" 3 "'server' was killed by signal 11 (SEGV); log/s[12]/server.log is empty" \
 	"$(server_says 'kill -SEGV $$')"
 mistake "a server in the background that does not come: the end of its log" 3 \
-	"the server: not within 0.2.*; 'server' ended with exit code 0; log/s[12]/server.log ends with: gone" \
-	"$(server_says 'echo gone' | sed 's/1000/0.2/')"
+	"the server: not within 3.*; 'server' ended with exit code 0; log/s[12]/server.log ends with: gone" \
+	"$(server_says 'echo gone' | sed 's/1000/3/')"
 shared=$(mktemp -d -p /var/cache) # nodes have a /tmp of their own
 mistake "a server that fails while clients wait" 3 "^culprit lab up: s[12]: 'server' ended with exit code 5; log/s[12]/server.log ends with: bye" \
 	"start_server = function(node) node:spawn('server', { 'sh', '-c', 'until [ -e $shared/waits ]; do sleep 0.1; done; echo bye; exit 5' }) end,
