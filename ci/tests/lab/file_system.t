@@ -81,7 +81,8 @@ check "nothing is left" clean
 # --- doctor looks at the disks themselves: a mount and its statvfs outlive them
 made "port = 4000,"
 exits "servers with folders" 0 "tiny.lua, 2 servers" fs_up ./tiny.lua
-doctor() { "$culprit" doctor --json --inventory "$dir/inventory.lua" | jq -r '.checks[] | [.where, .level, .what, .text] | join(" ")'; }
+doctor() { "$culprit" doctor --json --inventory "$dir/inventory.lua" |
+	perl -MJSON::PP -0777 -ne 'print join(" ", map { $_ // "" } @$_{qw(where level what text)}), "\n" for @{ JSON::PP->new->decode($_)->{checks} }'; }
 bad() { doctor | grep "^$1 bad storage /srv/storage, on /dev/loop[0-9]*p1, $2"; } # NODE WHY
 check "doctor finds both storages" test "$(doctor | grep -c '^s[12] ok storage /srv/storage')" = 2
 inside s2 mount -o remount,ro /srv/storage
