@@ -17,8 +17,8 @@
 /* {NAME: {soft, hard}} of process 'pid' as /proc/PID/limits has them; new reference. -ESRCH. */
 int limits_read(pid_t pid, json_t **out, struct err *e);
 
-/* All of them, by their numbers. From /proc, too: prlimit(2) refuses those of another user's process
- * without CAP_SYS_RESOURCE, which containers lack. -ESRCH. */
+/* All of them, by their numbers. From /proc, too: without CAP_SYS_RESOURCE, which containers lack,
+ * prlimit(2) refuses those of another user's process. -ESRCH. */
 int limits_of(pid_t pid, struct rlimit out[RLIM_NLIMITS], struct err *e);
 
 /* As prlimit(1) calls it: "nofile". */

@@ -137,10 +137,9 @@ const struct command findings_command = {.name = "findings",
 	.examples = "culprit findings LOG\n"
 		    "culprit findings --json RUN\n"
 		    "culprit findings --finding ./slow-calls.lua LOG",
-	.exits =
-		"0 nothing was found; 1 something was; 2 usage error, a wrong finding, logs without "
-		"calls, or a log is damaged or cut short; 3 the time limit, an interrupt, or the output cannot be "
-		"written.",
+	.exits = "0 nothing was found; 1 something was; 2 usage error, a wrong finding, logs "
+		 "without calls, or a log is damaged or cut short; 3 the time limit, an "
+		 "interrupt, or the output cannot be written.",
 	ARGUMENTS(1, 1000),
 	OPTIONS(rows, struct options),
 	.defaults = &(const struct options){.timeout_s = 600},

@@ -211,10 +211,9 @@ const struct command query_command = {.name = "query",
 	.examples = "culprit query LOG \"select call, sum(calls) from totals group by call\"\n"
 		    "culprit query RUN \"select node, max(max_ns) from totals group by node\"\n"
 		    "culprit query --csv RUN \"select * from events where errno is not null\"",
-	.exits =
-		"0 asked; 2 usage error, wrong SQL, calls are asked of logs without, or a log is "
-		"damaged or cut short (what could be read is printed); 3 the time limit, an interrupt, or the output cannot be "
-		"written.",
+	.exits = "0 asked; 2 usage error, wrong SQL, calls are asked of logs without, or a log is "
+		 "damaged or cut short (what could be read is printed); 3 the time limit, an "
+		 "interrupt, or the output cannot be written.",
 	ARGUMENTS(0, 1000),
 	OPTIONS(rows, struct options),
 	.defaults = &(const struct options){.timeout_s = 600},

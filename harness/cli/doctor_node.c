@@ -201,10 +201,11 @@ static bool device_works(
 	struct report *r, struct node *n, const char *path, const char *source, const char *number)
 {
 	/* A container may lack the device's name; the kernel then knows its number. */
-	static const char script[] =
-		"if [ -b \"$1\" ]; then exec dd if=\"$1\" of=/dev/null bs=4096 count=1 iflag=direct; "
-		"fi; [ \"${2%%:*}\" = 0 ] || [ -e \"/sys/dev/block/$2\" ] || "
-		"{ echo 'there is no such device any more'; exit 1; }";
+	static const char
+		script[] = "if [ -b \"$1\" ]; then "
+			   "exec dd if=\"$1\" of=/dev/null bs=4096 count=1 iflag=direct; fi; "
+			   "[ \"${2%%:*}\" = 0 ] || [ -e \"/sys/dev/block/$2\" ] || "
+			   "{ echo 'there is no such device any more'; exit 1; }";
 	json_auto_t *result = NULL;
 	const char *said = "";
 	struct err e;

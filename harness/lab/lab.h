@@ -59,7 +59,8 @@ int lab_prerequisites(const char *fs, struct err *e);
 
 /* Builds the lab, and completes the options with what follows from the file system; returns when
  * every client can write and read a file. 0, or 1 if this very lab was up already. The remains of a
- * crash are removed first. On failure only the logs are left, in the folder. -EBUSY: another command works on the folder.
+ * crash are removed first. On failure only the logs are left, in the folder. -EBUSY: another
+ * command works on the folder.
  * -EEXIST: a lab with other options is up there, or the folder is not a lab's. -EADDRINUSE: this
  * machine uses the subnet. What the user can mend is ERR_USAGE. */
 int lab_up(struct lab_options *o, struct err *e);

@@ -21,7 +21,7 @@
 #include "harness/remote/node_impl.h"
 
 #define AGENT "culprit-agent"
-/* A slow host takes a while to write six megabytes and to hash them, during which it says nothing. */
+/* A slow host says nothing while it writes and hashes six megabytes. */
 #define UPLOAD_S 60
 
 /* Whether a name needs no quoting in a shell. */

@@ -160,7 +160,7 @@ static int first_choice(struct ebpf *x, struct err *e)
 	return filter_fill(&x->choice, x->r->control_fd, &x->skel->bss->filters[0], e);
 }
 
-/* Is there this tracepoint in the kernel whose types are 'kernel', or in its module, which may be NULL? */
+/* Has the kernel, whose types are 'kernel', or its module (may be NULL) this tracepoint? */
 static bool has_tracepoint(struct btf *kernel, const char *name, const char *module)
 {
 	struct btf *own = NULL;
@@ -214,7 +214,7 @@ static void follow_flows(struct ebpf *x, struct btf *kernel)
 		x->r->mode != TRACE_SUMS && has_tracepoint(kernel, "task_rename", NULL));
 }
 
-/* Which tracepoints the kernel has. Its types are megabytes, so they are read once for all of them. */
+/* Which tracepoints the kernel has. Its types are megabytes, so they are read once for all. */
 static void follow_what_is_there(struct ebpf *x)
 {
 	struct btf *kernel = btf__load_vmlinux_btf();
