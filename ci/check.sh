@@ -89,29 +89,23 @@ build_unsanitized() { # PART: those of its programs that run without sanitizers
 	for t in "${list[@]}"; do t=$out/${t#ci/} && goals+=("${t%.c}"); done
 	build programs "${goals[@]}"
 }
-# c_tests PART JOBS LIST: the programs that LIST prints, in both builds
-c_tests() {
+c_tests() { # PART JOBS: its programs, in both builds
 	local list
-	mapfile -t list < <($3 | unsanitized)
+	mapfile -t list < <($1 | unsanitized)
 	pass "$1" "$out" "$2" "${list[@]}"
-	mapfile -t list < <($3 | sanitized)
+	mapfile -t list < <($1 | sanitized)
 	pass "$1" "$asan" "$2" "${list[@]}"
 }
 run_unit() {
 	build_asan unit-programs
 	build_unsanitized unit
-	c_tests unit "$jobs" unit
+	c_tests unit "$jobs"
 }
-# Programs that measure the kernel, and act on it, run one at a time. Those of remote/ mostly wait for sshds, in namespaces of
-# their own, so they run beside them.
-kernel_remote() { kernel | grep /remote/; }
-kernel_others() { kernel | grep -v /remote/; }
+# Programs that measure the kernel, and act on it, run one at a time; so do those of remote/, whose leases last a second.
 run_kernel() {
 	build_asan test-programs
 	build_unsanitized kernel
-	c_tests kernel 1 kernel_remote &
-	c_tests kernel 1 kernel_others
-	wait $!
+	c_tests kernel 1
 }
 run_pages() {
 	mapfile -t list < <(pages)
