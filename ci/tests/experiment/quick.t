@@ -76,9 +76,12 @@ check "the tracer is ebpf, and the second one ptrace" [ "$(both "SELECT a.value 
 check "peer-threshold judged all 6 scored cells on both traces" [ "$(both "SELECT count(DISTINCT a.attempt) FROM verdict a
 	JOIN second.verdict b USING (attempt, detector, metric) WHERE detector LIKE 'peer-threshold%'")" = 6 ]
 # A score next to its limit may lie on either side of it; a server at more than twice its limit on one trace is above the limit on the other.
+# A server without calls in half of a window's seconds has no score of a metric: a victim may hardly be asked.
 scores=$(both "WITH a AS ($severity), b AS ($(sed 's/FROM verdict JOIN attempt/FROM second.verdict verdict JOIN second.attempt attempt/' <<<"$severity"))
-	SELECT a.metric, a.server, a.cell, a.s, b.s FROM a JOIN b USING (attempt, cell, metric, server)")
-check "both traces give scores of 4 servers in 6 cells" is "$(cut -d'|' -f2,3 <<<"$scores" | sort -u | wc -l)" 24
+	SELECT coalesce(a.metric, b.metric), coalesce(a.server, b.server), coalesce(a.cell, b.cell), a.s, b.s
+	FROM a FULL JOIN b USING (attempt, cell, metric, server)")
+check "both traces give scores of 4 servers, in 16 of 24 places at least ($(awk -F'|' '$4 != "" && $5 != ""' <<<"$scores" | cut -d'|' -f2,3 | sort -u | wc -l))" \
+	[ "$(awk -F'|' '$4 != "" && $5 != ""' <<<"$scores" | cut -d'|' -f2,3 | sort -u | awk -F'|' '{ s[$1]; n++ } END { for (k in s) servers++; print servers, (n >= 16 ? "enough" : "few") }')" = "4 enough" ]
 check "some server is at more than twice its limit" [ -n "$(awk -F'|' '$4 > 2' <<<"$scores")" ]
 check "peer-threshold indicts the same servers on both traces, where a score is clear of its limit" \
 	nothing "$(awk -F'|' '$4 > 2 && $5 <= 1 || $5 > 2 && $4 <= 1' <<<"$scores")"
