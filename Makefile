@@ -202,6 +202,9 @@ sanitize: asan-test-programs ## all that ends by itself under ASan and UBSan, th
 	$(Q)OUT=$(ASAN) ci/sanitize.sh $(TESTS)
 	$(Q)$(if $(TESTS),,OUT=$(ASAN) ci/sanitize_lab.sh)
 
+check-vm: programs ## tests on virtual machines with Debian's kernels and systemd: VM_TESTS="tracers", VM_KERNELS="bookworm"
+	$(Q)OUT=$(OUT) ci/vm/check.sh
+
 bench: all ## measure the performance goals, as ratios in one run
 	$(Q)for b in ci/bench/*.sh; do echo "== $$b"; OUT=$(OUT) "$$b" || exit; done
 
@@ -251,7 +254,7 @@ lint: format headers lint-lua lint-shell lint-c history ## static checks of C, L
 lint-lua:
 	$(Q)luacheck --quiet --no-color faults workloads scenarios diag harness
 lint-shell:
-	$(Q)shellcheck -s bash -S warning -e SC2154,SC2155 ci/*.sh ci/bench/*.sh ci/fuzz/*.sh $(wildcard ci/templates/*/*.sh ci/templates/*/*.sbatch ci/tests/*.t ci/tests/*/*.t ci/tests/*.sh ci/tests/*/*.sh) .ci/run
+	$(Q)shellcheck -s bash -S warning -e SC2154,SC2155 ci/*.sh ci/bench/*.sh ci/fuzz/*.sh $(wildcard ci/templates/*/*.sh ci/templates/*/*.sbatch ci/tests/*.t ci/tests/*/*.t ci/tests/*.sh ci/tests/*/*.sh ci/vm/*.sh ci/vm/*.t) .ci/run
 lint-c:
 	$(Q)cppcheck --quiet --error-exitcode=1 --inline-suppr --std=c11 --enable=warning -j$(JOBS) \
 		--suppress=unknownMacro --suppress=ctuuninitvar --suppress=nullPointerRedundantCheck -I. harness faults diag results
@@ -310,6 +313,6 @@ clean: ## remove everything that was built
 help: ## this list
 	@sed -n 's/^\([a-z_.-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 30
 
-.PHONY: all programs tools unit-programs test-programs unit kernel lab pages test steady mutate history sanitize mpi demo check check-all soak soak-steps bench fuzz fuzz-long lint lint-lua lint-shell lint-c format headers figures install uninstall deb deps clean help FORCE
+.PHONY: all programs tools unit-programs test-programs unit kernel lab pages test steady mutate history sanitize mpi demo check check-all check-vm soak soak-steps bench fuzz fuzz-long lint lint-lua lint-shell lint-c format headers figures install uninstall deb deps clean help FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
