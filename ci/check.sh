@@ -32,7 +32,7 @@ build_asan() { make -s --no-print-directory -j"$jobs" OUT="$out" ASAN="$asan" WE
 
 # ---- which programs belong to which part
 
-# Those that take longest come first: their seconds on two quiet cores are in ci/tests/seconds.txt.
+# Those that take longest come first: their seconds in a whole run are in ci/tests/seconds.txt.
 longest_first() { awk 'FILENAME != "-" { s[$2] = $1; next } { print ($0 in s ? s[$0] : 5), $0 }' ci/tests/seconds.txt - | sort -k1,1nr -k2 | cut -d' ' -f2-; }
 kernel_dirs=$(sed -n 's/^KERNEL_DIRS *:= *//p' Makefile | tr ' ' '|')
 [[ $kernel_dirs == *'|'* ]] || die "the Makefile has no KERNEL_DIRS"
