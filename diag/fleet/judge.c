@@ -65,6 +65,9 @@ static struct survey begin(struct verdicts *v, const struct metric *m, const str
 	s.from = level_cell(v->f, m, v->r->from_s);
 	/* The cell that begins at the end of a window is the next one's. */
 	s.to = level_cell(v->f, m, v->whole ? v->r->to_s : nextafter(v->r->to_s, -HUGE_VAL)) + 1;
+	/* Huge times leave few digits: a window may end in a cell before the one it begins in. */
+	if (s.to < s.from)
+		s.to = s.from;
 	panel_range(p, s.from, s.to, &s.first, &s.end);
 	s.set_of = alloc_zero(n, sizeof(*s.set_of));
 	s.suspect = alloc_zero(n, 1);
