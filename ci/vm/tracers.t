@@ -53,7 +53,7 @@ for kernel in $kernels; do
 		# shellcheck disable=SC2086
 		traces $mode
 	done
-	said=$(on s1 "$agent trace --tracer sampler --path / --out /root/readings -- sleep 3 2>&1; cat /root/readings" >"$tmp/readings"; echo $?)
+	said=$(on s1 "rm -f /root/readings; $agent trace --tracer sampler --path / --out /root/readings -- sleep 3 2>&1; cat /root/readings" >"$tmp/readings"; echo $?)
 	if [ "$said" = 0 ] && culprit log --json "$tmp/readings" | grep -q cpu_busy_s; then ok "$kernel: the sampler has readings"; else
 		not_ok "$kernel: the sampler has readings" "$(head -c 300 "$tmp/readings" | tr -cd '[:print:]')"
 	fi
