@@ -30,7 +30,7 @@ code=$?
 sed 's/^/# /' slow.said
 check "culprit slow ends with 0" [ $code -eq 0 ]
 tr -s ' \n' ' ' <slow.said >slow.line
-# Beside other labs seconds may differ so much that the rule finds no server to stand out. It then says who was slowest, and where:
+# On disks this slow seconds differ so much that the rule seldom finds a server to stand out. It then says who was slowest, and where:
 # that must be the victim, at least half as slow again, in its disk.
 stands="during the fault $victim took .* (in|waiting for) its disk"
 slowest="the slowest, $victim, was busy (1\.[5-9]|[2-9]|[1-9][0-9]).* times as long as before for the same work, where it was slowest \((in|waiting for) its disk\)"
