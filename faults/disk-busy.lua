@@ -25,30 +25,30 @@ local function generic(ctx)
 end
 
 -- The command that reads the device, or nil and the reason. A request moves bpt blocks of bs bytes; a SCSI
--- command needs the disk's own block size.
+-- command needs the disk's own block size, and stays within the partition by skip and count.
 local function reader(ctx)
 	local sg, why = ctx.params.share == 100 and generic(ctx), nil
-	if ctx.params.share < 100 and ctx.victim.spare:match("^/dev/sg%d+$") then
-		return nil, ctx.victim.name .. ": a share of the time needs a block device, not " .. ctx.victim.spare
+	local program, device = "sg_dd", ctx.victim.spare
+	if sg then program, device = "sgm_dd", sg.node end
+	if ctx.params.share < 100 and device:match("^/dev/sg%d+$") then
+		return nil, ctx.victim.name .. ": a share of the time needs a block device, not " .. device
 	end
 	for _, bs in ipairs { 512, 4096 } do
-		local argv = { sg and "sgm_dd" or "sg_dd", "if=" .. (sg and sg.node or ctx.victim.spare), "of=/dev/null",
-		               "bs=" .. bs, ("bpt=%d"):format(ctx.params.block // bs) }
-		local probe, count = { table.unpack(argv) }, 8
+		local argv = { program, "if=" .. device, "of=/dev/null", "bs=" .. bs, ("bpt=%d"):format(ctx.params.block // bs) }
+		local limit
 		if not sg then
 			argv[#argv + 1] = "iflag=direct"
-			probe = { table.unpack(argv) }
 		elseif sg.size > 0 then
 			argv[#argv + 1] = ("skip=%d"):format(sg.start * 512 // bs)
-			probe = { table.unpack(argv) }
-			argv[#argv + 1] = ("count=%d"):format(sg.size * 512 // bs)
+			limit = ("count=%d"):format(sg.size * 512 // bs)
 		end
-		probe[#probe + 1] = "count=" .. count
-		probe = ctx.victim:run { argv = probe }
+		argv[#argv + 1] = "count=8"
+		local probe = ctx.victim:run { argv = argv }
+		argv[#argv] = limit
 		if probe.exit == 0 then return argv end
 		why = why or probe.output
 	end
-	return nil, ("%s: %s cannot read the spare device: %s"):format(ctx.victim.name, sg and "sgm_dd" or "sg_dd", why)
+	return nil, ("%s: %s cannot read the spare device: %s"):format(ctx.victim.name, program, why)
 end
 
 ---@type culprit.Fault
