@@ -55,7 +55,8 @@ helper_bin := $(patsubst ci/tests/helpers/%.c,$(OUT)/helpers/%,$(wildcard ci/tes
 # Parts of several programs.
 fleet_maker := $(patsubst %,$(OUT)/ci/bench/fleet_%.o,maker maker_families)
 fleet_trial := $(patsubst %,$(OUT)/ci/bench/fleet_%.o,trial tables tables_parts rivals) $(fleet_maker)
-bench_bin := $(patsubst ci/bench/%.c,$(OUT)/bench/%,$(filter-out $(fleet_trial:$(OUT)/%.o=%.c),$(wildcard ci/bench/*.c)))
+table61 := $(patsubst %,$(OUT)/ci/bench/%.o,averages ratios)
+bench_bin := $(patsubst ci/bench/%.c,$(OUT)/bench/%,$(filter-out $(patsubst $(OUT)/%.o,%.c,$(fleet_trial) $(table61)),$(wildcard ci/bench/*.c)))
 
 programs: $(OUT)/culprit $(OUT)/agent/culprit-agent ## build the program and its agent (the default goal)
 
@@ -100,6 +101,9 @@ $(OUT)/helpers/%: $(OUT)/ci/tests/helpers/%.o
 # Programs of make bench.
 $(OUT)/bench/fleet_csv: $(fleet_maker)
 $(OUT)/bench/fleet_families: $(fleet_trial)
+$(OUT)/bench/table61: $(table61)
+$(OUT)/tests/flow/averages_test: $(OUT)/ci/bench/averages.o
+$(OUT)/tests/results/ratios_test: $(OUT)/ci/bench/ratios.o
 $(OUT)/tests/fleet/maker_test: $(fleet_maker)
 $(OUT)/tests/fleet/rivals_test: $(fleet_trial)
 $(OUT)/bench/%: $(OUT)/ci/bench/%.o $(OUT)/libcore.a

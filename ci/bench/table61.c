@@ -10,8 +10,8 @@
 #include <string.h>
 
 #include "harness/base/file.h"
-#include "harness/judging/averages.h"
-#include "results/ratios.h"
+#include "ci/bench/averages.h"
+#include "ci/bench/ratios.h"
 
 static int averages(const char *run, const char *seconds, struct err *e)
 {

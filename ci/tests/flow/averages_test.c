@@ -8,7 +8,7 @@
 #include <math.h>
 
 #include "ci/tests/flow/cluster.h"
-#include "harness/judging/averages.h"
+#include "ci/bench/averages.h"
 
 #define SECOND_NS 1000000000ll
 

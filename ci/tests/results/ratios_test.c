@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "harness/base/file.h"
-#include "results/ratios.h"
+#include "ci/bench/ratios.h"
 
 #define HEAD                                                                                       \
 	"# run: made-up\n# file system: orangefs\n# window: all\n"                                 \

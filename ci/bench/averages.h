@@ -1,7 +1,7 @@
 /*
  * Averages of an attempt by server, over a window of whole seconds: requests in flight in each
  * layer (diag/flow/flow.h), and the node's readings (diag/record/reading.h). From them
- * results/ratios.h makes a table as Dinh 2009's Table 6.1.
+ * ci/bench/ratios.h makes a table as Dinh 2009's Table 6.1.
  *
  * As CSV, a row for each server and component:
  *

@@ -1,4 +1,4 @@
-#include "results/ratios.h"
+#include "ci/bench/ratios.h"
 
 #include <errno.h>
 #include <gsl/gsl_cdf.h>

@@ -18,7 +18,7 @@
 
 struct ratios;
 
-/* 'averages' is the text of averages_print (harness/judging/averages.h), 'name' is used in errors.
+/* 'averages' is the text of averages_print (ci/bench/averages.h), 'name' is used in errors.
  * -EINVAL: it is none, and the error names the line. */
 int ratios_parse(const char *name, const char *averages, struct ratios **out, struct err *e);
 void ratios_free(struct ratios *r);

@@ -1,4 +1,4 @@
-#include "harness/judging/averages.h"
+#include "ci/bench/averages.h"
 
 #include <errno.h>
 #include <inttypes.h>
