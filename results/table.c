@@ -83,7 +83,9 @@ void tables_score(struct grid *g, const struct score *s, size_t n)
 	}
 }
 
-void tables_row(
+/* A row: the names of the score's axes from 'first' on, and the other columns by what they are
+ * of. */
+static void tables_row(
 	const struct tables *v, struct grid *g, const struct score *s, enum score_axis first)
 {
 	for (int a = first; a < SCORE_AXES; a++)

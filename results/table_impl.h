@@ -45,10 +45,6 @@ enum score_field {
 
 /* Fills the next 'n' columns by what they are of; NULL: nothing was scored. */
 void tables_score(struct grid *g, const struct score *s, size_t n);
-/* A row: the names of the score's axes from 'first' on, and the other columns by what they are
- * of. */
-void tables_row(
-	const struct tables *v, struct grid *g, const struct score *s, enum score_axis first);
 
 /* The scores in 'g' as CSV, or as JSON below what is in 'all' (which is released) and the
  * summary; 0, or what stream_flush returns. */

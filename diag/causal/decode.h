@@ -149,7 +149,6 @@ uint32_t decode_handle(struct decode_process *p, int32_t fd);
 /* Is it the last of the process's descriptors with this handle? */
 bool decode_last(const struct decode_process *p, int32_t fd);
 void decode_set_handle(struct decode_process *p, int32_t fd, uint32_t handle);
-void decode_drop_handles(struct decode_process *p);
 uint32_t decode_new_handle(
 	struct decode *d, uint32_t file, uint32_t flags, uint32_t process, bool before);
 void decode_chdir(struct decode *d, struct stream_item *item);

@@ -83,7 +83,7 @@ uint32_t decode_thread_of(struct decode *d, uint32_t pid, uint32_t tid)
 	return thread_new(d, (uint32_t)process - 1, tid);
 }
 
-void decode_drop_handles(struct decode_process *p)
+static void drop_handles(struct decode_process *p)
 {
 	free(p->former);
 	p->former = p->handles;
@@ -112,7 +112,7 @@ int decode_life(struct decode *d, const struct record_process *r, struct err *e)
 	if (r->pid == r->tid && *r->name)
 		snprintf(p->name, sizeof(p->name), "%s", r->name);
 	if (r->what == PROCESS_EXEC)
-		decode_drop_handles(p);
+		drop_handles(p);
 	return 0;
 }
 

@@ -345,7 +345,6 @@ void frame_segment(struct flow *f, struct half *h, int which, const struct segme
 void frame_advance(struct flow *f, struct half *h);
 void frame_attach(struct flow *f, struct half *h, int which);
 void frame_retire(struct flow *f, struct half *h);
-void frame_lost(struct flow *f, struct half *h, enum flow_reason why);
 
 /* ---- request.c ---- */
 

@@ -53,7 +53,7 @@ static int read_at(const struct flow *f, const struct half *h, uint64_t at, bool
 	return flow_header_read(f->spec.protocol, header, known, continues, out);
 }
 
-void frame_lost(struct flow *f, struct half *h, enum flow_reason why)
+static void frame_lost(struct flow *f, struct half *h, enum flow_reason why)
 {
 	f->counts.reasons[why]++;
 	h->in_step = h->continues = false;

@@ -43,7 +43,8 @@ static bool is_known(const struct flow_field *f, uint64_t known)
 	return (known & wanted) == wanted;
 }
 
-uint64_t flow_field_get(const struct flow_field *f, const uint8_t *header)
+/* Value of a field in 'header', which must be long enough. */
+static uint64_t field_get(const struct flow_field *f, const uint8_t *header)
 {
 	const uint8_t *p = header + f->offset;
 	uint64_t v = 0;
@@ -55,7 +56,7 @@ uint64_t flow_field_get(const struct flow_field *f, const uint8_t *header)
 
 static bool is_among(const struct flow_values *v, const uint8_t *header)
 {
-	uint64_t value = flow_field_get(&v->field, header);
+	uint64_t value = field_get(&v->field, header);
 
 	for (unsigned i = 0; i < v->n; i++)
 		if (v->values[i] == value)
@@ -69,7 +70,7 @@ static uint64_t length_of(const struct flow_protocol *p, const uint8_t *header)
 	uint64_t sum = 0, one;
 
 	for (unsigned i = 0; i < p->n_lengths; i++) {
-		one = flow_field_get(&p->length[i], header);
+		one = field_get(&p->length[i], header);
 		if (one > p->longest || sum + one > p->longest)
 			return 0;
 		sum += one;
@@ -83,8 +84,8 @@ bool flow_header_name(const struct flow_protocol *p, const uint8_t header[FLOW_H
 	if (!p->procedure.size || !is_known(&p->procedure, known) ||
 		(p->program.size && !is_known(&p->program, known)))
 		return false;
-	out->procedure = (uint32_t)flow_field_get(&p->procedure, header);
-	out->program = p->program.size ? (uint32_t)flow_field_get(&p->program, header) : 0;
+	out->procedure = (uint32_t)field_get(&p->procedure, header);
+	out->program = p->program.size ? (uint32_t)field_get(&p->program, header) : 0;
 	out->named = true;
 	return true;
 }
@@ -106,14 +107,14 @@ int flow_header_read(const struct flow_protocol *p, const uint8_t header[FLOW_HE
 			return 0;
 	out->bytes = length_of(p, header);
 	if (p->last.size)
-		out->last = flow_field_get(&p->last, header) != 0;
+		out->last = field_get(&p->last, header) != 0;
 	if (!out->bytes || (!continues && out->last && out->bytes < p->header))
 		return -1;
 	if (continues)
 		return 1;
 	if (!is_known(&p->id, known) || !is_known(&p->call.field, known))
 		return 0;
-	out->id = flow_field_get(&p->id, header);
+	out->id = field_get(&p->id, header);
 	if (is_among(&p->call, header))
 		out->kind = FLOW_CALL;
 	else if (is_known(&p->answer.field, known) && is_among(&p->answer, header))

@@ -80,9 +80,6 @@ void flow_protocol_clear(struct flow_protocol *p);
 /* Name of a procedure, or NULL. */
 const char *flow_protocol_name(const struct flow_protocol *p, uint32_t program, uint32_t number);
 
-/* Value of a field in 'header', which must be long enough. */
-uint64_t flow_field_get(const struct flow_field *f, const uint8_t *header);
-
 /* What the bytes at a message's start say. */
 struct flow_header {
 	uint64_t bytes; /* of the whole message */

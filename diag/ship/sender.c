@@ -29,7 +29,7 @@ struct sender {
 	char *run_id;
 	struct waiting tables[CATALOG_TABLES];
 	int64_t log, session, from, first_ns, last_ns, part;
-	uint64_t batches, rows, bytes;
+	uint64_t batches;
 	struct catalog catalog; /* of the log at hand */
 	char *name;
 };
@@ -204,8 +204,6 @@ static int insert(struct sender *s, const struct query_table *t, struct err *e)
 				"the store at %s took %lld rows of %lld of '%s' and said nothing",
 				clickhouse_url(s->c), (long long)there, (long long)w->rows,
 				s->name));
-	s->rows += (uint64_t)w->rows;
-	s->bytes += w->size;
 	return rc;
 }
 
@@ -397,12 +395,6 @@ int sender_run(struct sender *s, const json_t *tables, struct err *e)
 	rc = clickhouse_insert(s->c, into, w.data, w.size, e);
 	free(w.data);
 	return rc;
-}
-
-void sender_counts(const struct sender *s, uint64_t *rows, uint64_t *bytes)
-{
-	*rows = s->rows;
-	*bytes = s->bytes;
 }
 
 /* One run a database, or logs by themselves: the numbers of cells mean one thing. */

@@ -25,7 +25,4 @@ struct ship_sink sender_sink(struct sender *s);
 /* The run's own tables, as an object of arrays of rows; they replace those that are there. */
 int sender_run(struct sender *s, const json_t *tables, struct err *e);
 
-/* Rows and bytes of bodies that were inserted so far. */
-void sender_counts(const struct sender *s, uint64_t *rows, uint64_t *bytes);
-
 #endif

@@ -24,7 +24,7 @@ static struct family_process *process_of(const struct family *f, pid_t pid)
 	return NULL;
 }
 
-struct member *family_known(const struct family *f, pid_t tid)
+static struct member *family_known(const struct family *f, pid_t tid)
 {
 	for (uint32_t i = f->n_members; i-- > 0;)
 		if (f->members[i].tid == tid && !f->members[i].gone)

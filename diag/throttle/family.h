@@ -50,8 +50,6 @@ struct family {
 /* The thread, which is added if it was not known. NULL: there is none of that number. Pointers
  * are good until another is added. */
 struct member *family_find(struct family *f, pid_t tid);
-/* Known or NULL. */
-struct member *family_known(const struct family *f, pid_t tid);
 /* The process of 'm' is about to make a process or a thread. */
 void family_forks(struct family *f, const struct member *m, bool thread);
 /* It is about to end: its children are looked for while they are its own. */

@@ -61,11 +61,6 @@ int unit_parse(enum unit unit, const char *text, double *value, struct err *e)
 		units[unit].example);
 }
 
-const char *unit_name(enum unit unit)
-{
-	return units[unit].name;
-}
-
 int unit_from_name(const char *name, enum unit *unit)
 {
 	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {

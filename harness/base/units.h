@@ -24,8 +24,7 @@ enum unit {
  * -EINVAL with a sentence that shows an example of the right form. */
 int unit_parse(enum unit unit, const char *text, double *value, struct err *e);
 
-/* "bytes", "seconds" ... and back (-EINVAL), for parameter declarations in Lua. */
-const char *unit_name(enum unit unit);
+/* From "bytes", "seconds" ... (-EINVAL), for parameter declarations in Lua. */
 int unit_from_name(const char *name, enum unit *unit);
 
 /* Writes 'value' as a person would ("256 MiB", "8 MB/s", "1.5 s"); returns 'buf'. */

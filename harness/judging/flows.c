@@ -268,10 +268,3 @@ bool flows_complete(const struct flows *f, char *why, size_t size)
 		snprintf(why, size, "no client's call reached a server whose calls are recorded");
 	return false;
 }
-
-bool flows_changed(const struct flows *f, char *how, size_t size)
-{
-	if (f->changed)
-		snprintf(how, size, "%s: %s", f->changed, f->change);
-	return f->changed;
-}

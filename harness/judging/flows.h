@@ -57,8 +57,4 @@ const char *flows_trouble(const struct flows *f, size_t i);
  * messages, a description. After flow_run. */
 bool flows_complete(const struct flows *f, char *why, size_t size);
 
-/* Was a node told to record less than everything (a filter, off)? Then 'how' says which log and
- * what. After flow_run. */
-bool flows_changed(const struct flows *f, char *how, size_t size);
-
 #endif

@@ -405,16 +405,6 @@ struct node *nodeset_at(struct nodeset *set, size_t i)
 	return i < set->n ? &set->nodes[i] : NULL;
 }
 
-struct node *nodeset_find(struct nodeset *set, const char *name)
-{
-	size_t i;
-
-	for (i = 0; i < set->n; i++)
-		if (!strcmp(set->nodes[i].name, name))
-			return &set->nodes[i];
-	return NULL;
-}
-
 const char *node_name(const struct node *n)
 {
 	return n->name;

@@ -86,7 +86,6 @@ void nodeset_on_wait(struct nodeset *set, void (*fn)(void *ctx), void *ctx);
 
 size_t nodeset_count(const struct nodeset *set);
 struct node *nodeset_at(struct nodeset *set, size_t i);
-struct node *nodeset_find(struct nodeset *set, const char *name); /* NULL if there is none */
 
 const char *node_name(const struct node *n);
 const json_t *node_hello(const struct node *n); /* the agent's hello; borrowed */

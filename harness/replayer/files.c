@@ -257,11 +257,3 @@ int files_make(struct files *f, unsigned me, unsigned n, struct peers *alive, st
 	}
 	return rc;
 }
-
-int files_remove(struct files *f, struct err *e)
-{
-	if (f->root_fd >= 0)
-		close(f->root_fd);
-	f->root_fd = -1;
-	return file_remove_tree(f->root, e);
-}

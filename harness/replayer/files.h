@@ -38,7 +38,4 @@ int files_make(struct files *f, unsigned me, unsigned n, struct peers *alive, st
 /* As openat, never out of the root: a descriptor, or -1 with errno. */
 int files_open(const struct files *f, const char *path, int flags, mode_t mode);
 
-/* Removes the root with all in it. */
-int files_remove(struct files *f, struct err *e);
-
 #endif

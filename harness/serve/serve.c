@@ -65,7 +65,7 @@ int serve_begin(struct serve *s, const struct loopback_request *r, struct err *e
 	return rc;
 }
 
-void serve_end(struct serve *s)
+static void serve_end(struct serve *s)
 {
 	pthread_mutex_lock(&s->lock);
 	s->queries++;

@@ -57,7 +57,6 @@ int serve_timeline(
 
 /* Waits until a query may begin. -EINTR: nobody wants it any more; -EBUSY: it waited too long. */
 int serve_begin(struct serve *s, const struct loopback_request *r, struct err *e);
-void serve_end(struct serve *s);
 
 /* The limits of every query of this request; 'watching' lives as long as the query. */
 struct watching {

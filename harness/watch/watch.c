@@ -416,8 +416,3 @@ const bool *watch_failed(const struct watch *w)
 {
 	return &w->failed;
 }
-
-double watch_longest(const struct watch *w)
-{
-	return w->horizons.n ? w->horizons.v[w->horizons.n - 1].length_s : 0;
-}

@@ -52,7 +52,6 @@ size_t watch_findings(const struct watch *w);
 const char *watch_unjudged(const struct watch *w);
 /* Whether the sink has failed for another reason than its input, such as a full disk. */
 const bool *watch_failed(const struct watch *w);
-double watch_longest(const struct watch *w);
 
 /* The source could be read, or not; lines skipped so far. For the exporter. */
 void watch_source(struct watch *w, bool up, uint64_t skipped);

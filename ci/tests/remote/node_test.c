@@ -68,8 +68,8 @@ static void twenty_nodes_connect_at_once_and_answer_side_by_side(void **state)
 		fail_msg("%s", e.text);
 	printf("# 20 nodes connected in %.2f s\n", clock_mono_s() - start_s);
 	assert_int_equal(nodeset_count(set), 20);
-	assert_string_equal(node_name(nodeset_find(set, "n7")), "n7");
-	assert_null(nodeset_find(set, "n20"));
+	assert_string_equal(node_name(nodeset_at(set, 7)), "n7");
+	assert_null(nodeset_at(set, 20));
 	/* Each waits for all of them: one after the other, none would end. */
 	sshd_sh("mkdir %s/here", sshd_dir);
 	for (i = 0; i < 20; i++)
