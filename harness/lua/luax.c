@@ -18,8 +18,9 @@
 #include "harness/base/home.h"
 #include "harness/lua/limits.h"
 
-/* Registry keys: the code and the class that luax_raise hands to luax_call, and the prelude. */
-static const char raised_code, raised_class, prelude_key;
+/* Registry keys: the code, the class and the sentence that luax_raise hands to luax_call, and the
+ * prelude. */
+static const char raised_code, raised_class, raised_text, prelude_key;
 
 static int require_prelude(lua_State *L)
 {
@@ -80,6 +81,18 @@ void luax_remove(lua_State *L, const char *table, const char *const names[])
 	lua_pop(L, 1);
 }
 
+/* Has the error object on the stack the sentence that luax_raise raised last? A file may have caught
+ * that one with pcall and failed otherwise. It may also have put words around it. */
+static bool is_raised(lua_State *L)
+{
+	const char *text = lua_isstring(L, -1) ? lua_tostring(L, -1) : "";
+	bool same = lua_rawgetp(L, LUA_REGISTRYINDEX, &raised_text) == LUA_TSTRING &&
+		strstr(text, lua_tostring(L, -1));
+
+	lua_pop(L, 1);
+	return same;
+}
+
 /* Pops the error object; the sentence, and whose mistake it is, go to 'e'. */
 static int take_error(lua_State *L, struct err *e)
 {
@@ -88,24 +101,27 @@ static int take_error(lua_State *L, struct err *e)
 
 	if (!code) {
 		code = -EINVAL;
-		if (lua_rawgetp(L, LUA_REGISTRYINDEX, &raised_code) == LUA_TNUMBER) {
+		if (is_raised(L)) {
+			lua_rawgetp(L, LUA_REGISTRYINDEX, &raised_code);
 			code = (int)lua_tointeger(L, -1);
 			lua_rawgetp(L, LUA_REGISTRYINDEX, &raised_class);
 			class = (enum err_class)lua_tointeger(L, -1);
-			lua_pop(L, 1);
+			lua_pop(L, 2);
 		}
-		lua_pop(L, 1);
 		err_set(e, code, "%s",
 			lua_isstring(L, -1) ? lua_tostring(L, -1) : "the error is not a string");
 	}
 	lua_pushnil(L);
-	lua_rawsetp(L, LUA_REGISTRYINDEX, &raised_code);
+	lua_rawsetp(L, LUA_REGISTRYINDEX, &raised_text);
 	lua_pop(L, 1);
 	return err_blame(e, class, code);
 }
 
 int luax_call(lua_State *L, int nargs, int nresults, struct err *e)
 {
+	/* What an earlier call caught is none of this one's errors. */
+	lua_pushnil(L);
+	lua_rawsetp(L, LUA_REGISTRYINDEX, &raised_text);
 	return limits_pcall(L, nargs, nresults) == LUA_OK ? 0 : take_error(L, e);
 }
 
@@ -115,6 +131,8 @@ int luax_raise(lua_State *L, int code, const struct err *e)
 	lua_rawsetp(L, LUA_REGISTRYINDEX, &raised_code);
 	lua_pushinteger(L, e->class);
 	lua_rawsetp(L, LUA_REGISTRYINDEX, &raised_class);
+	lua_pushstring(L, e->text);
+	lua_rawsetp(L, LUA_REGISTRYINDEX, &raised_text);
 	return luaL_error(L, "%s", e->text);
 }
 

@@ -143,6 +143,50 @@ static void a_mistake_in_lua_is_the_scenarios(void **state)
 	bind_close(a);
 }
 
+/* A failed call that the file caught is not what a later mistake is taken for. */
+static void a_caught_failure_does_not_hide_a_later_mistake(void **state)
+{
+	static const struct {
+		const char *chunk, *text;
+		int rc;
+		enum err_class class;
+	} cases[] = {
+		{"local n = ... pcall(n.kill_service, n) error('a mistake')", "a mistake", -EINVAL,
+			ERR_SCENARIO},
+		{"local n = ... pcall(n.kill_service, n) return n.nothing.at_all", "no 'nothing'",
+			-EINVAL, ERR_SCENARIO},
+		/* Raised again, with and without words around it. */
+		{"local n = ... local _, why = pcall(n.kill_service, n) error(why, 0)", "refused",
+			-EIO, ERR_CLUSTER},
+		{"local n = ... local _, why = pcall(n.kill_service, n) error('s1: ' .. why)",
+			"refused", -EIO, ERR_CLUSTER},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct acts *a;
+		lua_State *L = open_chunk(luax_new(), &a, cases[i].chunk);
+		struct err e;
+
+		made_up_error = -EIO;
+		assert_int_equal(luax_call(L, 1, 1, &e), cases[i].rc);
+		assert_int_equal(e.class, cases[i].class);
+		assert_non_null(strstr(e.text, cases[i].text));
+		/* Nor is the mistake of the next call. */
+		assert_int_equal(
+			luaL_loadstring(L, "local n = ... pcall(n.kill_service, n)"), LUA_OK);
+		bind_push_node(L, a, &member);
+		assert_int_equal(luax_call(L, 1, 0, &e), 0);
+		made_up_error = 0;
+		assert_int_equal(
+			luaL_loadstring(L, "error('s1: service.kill: of the next')"), LUA_OK);
+		assert_int_equal(luax_call(L, 0, 0, &e), -EINVAL);
+		assert_int_equal(e.class, ERR_SCENARIO);
+		lua_close(L);
+		bind_close(a);
+	}
+}
+
 /* Every method of 'type' is 'function CLASS:name' in the manual, and the other way round. */
 static void compare_methods(
 	lua_State *L, const char *type, const char *key, const char *class, const char *manual)
@@ -231,6 +275,7 @@ int main(void)
 		cmocka_unit_test(
 			a_refused_act_leaves_no_handle_and_its_class_tells_whose_error_it_is),
 		cmocka_unit_test(a_mistake_in_lua_is_the_scenarios),
+		cmocka_unit_test(a_caught_failure_does_not_hide_a_later_mistake),
 		cmocka_unit_test(the_manual_has_exactly_the_facts_of_a_file_system),
 		cmocka_unit_test(the_manual_has_exactly_the_methods_that_there_are),
 	};
