@@ -183,8 +183,32 @@ static long id_of(pid_t pid, const char *name)
 	return at ? strtol(at, NULL, 10) : -1;
 }
 
+/* " as=SOFT/HARD core=..." */
+static char *limit_words(const json_t *all)
+{
+	char *text = NULL;
+	const char *name;
+	json_t *pair;
+	size_t size;
+	FILE *f = open_memstream(&text, &size);
+
+	json_object_foreach((json_t *)all, name, pair) {
+		json_int_t soft = jget_int(pair, "soft"), hard = jget_int(pair, "hard");
+
+		if (!f)
+			break;
+		fprintf(f, " %s=", name);
+		fprintf(f, soft == LIMITS_UNLIMITED ? "unlimited" : "%" JSON_INTEGER_FORMAT, soft);
+		fprintf(f, hard == LIMITS_UNLIMITED ? "/unlimited" : "/%" JSON_INTEGER_FORMAT,
+			hard);
+	}
+	if (f)
+		fclose(f);
+	return text;
+}
+
 /* A process by what it is, not by its number: a server that was started again as it was is the
- * same. "gone" if it is not there. */
+ * same. "gone" if it is not there. Values are words NAME=VALUE: readers name the one that changed. */
 static void add_service(json_t *list, pid_t pid)
 {
 	auto_free char *command = NULL, *limits = NULL;
@@ -201,10 +225,10 @@ static void add_service(json_t *list, pid_t pid)
 		if (!command[i])
 			command[i] = ' ';
 	procfs_link(pid, "cwd", folder);
-	limits = json_dumps(all, JSON_COMPACT | JSON_SORT_KEYS);
-	add(list, "%s%.2047s; user %ld, group %ld, in %s; limits %s",
-		signal_is_stopped(pid) ? "stopped: " : "", command ?: "", id_of(pid, "\nUid:"),
-		id_of(pid, "\nGid:"), folder, limits ?: "?");
+	limits = limit_words(all);
+	add(list, "%.2047s user=%ld group=%ld folder=%s%s state=%s", command ?: "",
+		id_of(pid, "\nUid:"), id_of(pid, "\nGid:"), folder, limits ?: "",
+		signal_is_stopped(pid) ? "stopped" : "running");
 }
 
 int op_fingerprint(struct agent *a, json_t *id, json_t *args, struct err *e)

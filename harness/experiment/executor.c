@@ -54,17 +54,16 @@ static int wait_clean(struct executor *x, json_t **report, struct err *e)
 
 	while ((rc = check_gates(x, first, report, &why)) == -EAGAIN && !*x->interrupted) {
 		if (first)
-			progress_say(x->progress,
-				"quarantined: %s; no cell is run meanwhile, for %g s at most",
+			progress_say(x->progress, "quarantined: %.800s; waiting for up to %g s",
 				why.text, wait_s);
 		first = false;
 		if (clock_mono_s() > deadline)
 			return err_blame(e, ERR_CLUSTER,
 				err_set(e, -EHOSTDOWN,
-					"quarantined for more than %g s (gates: 'wait'): %.800s",
+					"quarantined for more than %g s (gates: 'wait'): %.900s",
 					wait_s, why.text));
 		prepare_note(x, false, "waiting");
-		progress_now(x->progress, 0, "quarantined: %.200s", why.text);
+		progress_now(x->progress, 0, "quarantined: %s", why.text);
 		signals_nap();
 	}
 	if (rc)

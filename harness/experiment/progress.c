@@ -35,7 +35,7 @@ struct progress {
 	size_t cell; /* 0: none */
 	long attempt;
 	int64_t inject_ns, onset_ns, offset_ns; /* of its fault */
-	char title[256], phase[256], last[LAST][TEXT];
+	char title[256], phase[640], last[LAST][TEXT];
 	size_t n_last;
 	struct node_line *nodes; /* as they came */
 	size_t n_nodes;

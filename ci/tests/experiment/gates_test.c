@@ -224,9 +224,82 @@ static void others_work_quarantines_its_host_alone(void **state)
 	fakes[1].room_bytes = 1e9;
 	fakes[2].mount = "/mnt";
 	assert_int_equal(before(), -EAGAIN);
-	names_only("s3", "its mounts are not what they were: lost /srv; new /mnt");
+	names_only("s3", "mount '/srv' is missing");
 	fakes[2].mount = "/srv";
 	assert_int_equal(before(), 0);
+}
+
+/* What 'now' says of s2 when it was 'was'. */
+static const char *compared(const char *key, const char *was, const char *is)
+{
+	json_auto_t *before = json_pack(
+			    "{s:{s:o}}", "s2", key, was ? json_pack("[s]", was) : json_array()),
+		    *after = json_pack(
+			    "{s:{s:o}}", "s2", key, is ? json_pack("[s]", is) : json_array());
+
+	assert_int_equal(fingerprint_compare(before, before, &e), 0);
+	assert_int_equal(fingerprint_compare(before, after, &e), -EBUSY);
+	assert_null(strpbrk(e.text, "{}\"\n"));
+	return e.text;
+}
+
+#define SERVER(fsize, state)                                                                       \
+	"/usr/sbin/glusterfsd -s 192.0.2.1 --volfile-id gv0.192.0.2.1.srv-brick -p "               \
+	"/var/run/gluster/vols/gv0/192.0.2.1-srv-brick.pid -S /var/run/gluster/0123456789.socket " \
+	"--brick-name /srv/brick -l /var/log/glusterfs/bricks/srv-brick.log --brick-port 49152 "   \
+	"--xlator-option gv0-server.listen-port=49152 user=0 group=0 folder=/ "                    \
+	"as=unlimited/unlimited fsize=" fsize "/unlimited nofile=1048576/1048576 state=" state
+
+/* One sentence: the node, what differs in it, and what to do. */
+static void a_node_that_differs_is_described_in_one_sentence(void **state)
+{
+	static const char
+		restore[] = "; restore it, or end the run and resume it with the node as it is";
+	char want[400];
+
+	(void)state;
+	snprintf(want, sizeof(want),
+		"s2: file-system process '/usr/sbin/glusterfsd' has changed: fsize=65536/unlimited, "
+		"was fsize=unlimited/unlimited%s",
+		restore);
+	assert_string_equal(
+		compared("services", SERVER("unlimited", "running"), SERVER("65536", "running")),
+		want);
+	snprintf(want, sizeof(want),
+		"s2: file-system process '/usr/sbin/glusterfsd' has changed: state=stopped, was "
+		"state=running%s",
+		restore);
+	assert_string_equal(compared("services", SERVER("unlimited", "running"),
+				    SERVER("unlimited", "stopped")),
+		want);
+	snprintf(want, sizeof(want), "s2: file-system process '/usr/sbin/glusterfsd' is missing%s",
+		restore);
+	assert_string_equal(compared("services", SERVER("unlimited", "running"), "gone"), want);
+	snprintf(want, sizeof(want), "s2: mount '/srv' has changed: ro ro errors=1, was rw rw%s",
+		restore);
+	assert_string_equal(
+		compared("mounts", "/srv ext4 /dev/sdb rw rw", "/srv ext4 /dev/sdb ro ro errors=1"),
+		want);
+	assert_string_equal(compared("processes", NULL, "4711 culprit-hog"),
+		"s2: process of a fault '4711 culprit-hog' is new; 'culprit undo' removes what a "
+		"fault left");
+	assert_non_null(strstr(compared("mounts", "/srv ext4 /dev/sdb rw", "/srv ext4 /dev/sdb"),
+		"has changed: /dev/sdb, was /dev/sdb rw;"));
+}
+
+/* Long differences are cut between words, and the remedy stays. */
+static void a_long_difference_is_cut_between_words(void **state)
+{
+	char was[2048] = "/usr/sbin/server", is[2048] = "/usr/sbin/server";
+
+	(void)state;
+	for (size_t i = 0; i < 150; i++) {
+		strcat(was, " --before=1");
+		strcat(is, " --after=22");
+	}
+	assert_non_null(strstr(compared("services", was, is), "--after=22 ..., was --before=1 --"));
+	assert_non_null(strstr(e.text, "--before=1 ...; restore it"));
+	assert_true(strlen(e.text) < 600);
 }
 
 /* What a full disk makes fail may say nothing of it. */
@@ -386,6 +459,8 @@ int main(void)
 			quiet_hosts_pass_and_are_recorded, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
 			others_work_quarantines_its_host_alone, set_up, tear_down),
+		cmocka_unit_test(a_node_that_differs_is_described_in_one_sentence),
+		cmocka_unit_test(a_long_difference_is_cut_between_words),
 		cmocka_unit_test_setup_teardown(a_full_disk_explains_a_failure, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(our_own_work_is_not_others, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(

@@ -169,7 +169,7 @@ static void stop_holds_all_threads(void **unused)
 	assert_still();
 	peer_refused(&p, "signal.stop", stop_arguments(pid), "stopped already", 0);
 	after = agent_fingerprint(&p, pid);
-	assert_non_null(strstr(after, "stopped: "));
+	assert_non_null(strstr(after, "state=stopped"));
 	free(after);
 	json_decref(peer_call(&p, "undo", handle_args(handle)));
 	assert_counts();
