@@ -18,6 +18,7 @@
 struct record {
 	char *scenario_path, *inventory_path, *scenario_text, *inventory_text, *seed;
 	json_t *options, *inputs, *detectors;
+	char *changed; /* labels of faults whose files have changed, or NULL */
 };
 
 static void record_clear(struct record *r)
@@ -27,6 +28,7 @@ static void record_clear(struct record *r)
 	free(r->scenario_text);
 	free(r->inventory_text);
 	free(r->seed);
+	free(r->changed);
 	json_decref(r->options);
 	json_decref(r->inputs);
 	json_decref(r->detectors);
@@ -115,10 +117,15 @@ static int prepare(
 	return rc ?: key_inputs(x->scenario, x->plan, x->cluster, o.only, &x->inputs, e);
 }
 
-static int refuse_changes(struct executor *x, const struct record *r, struct err *e)
+/* Faults' files may change: a mistake in one is no reason to run the others' cells again. */
+static int refuse_changes(struct executor *x, struct record *r, struct err *e)
 {
-	char *text = key_difference(r->inputs, x->inputs);
-	int rc = text ? key_refuse(text, e) : 0;
+	char *text;
+	int rc;
+
+	r->changed = key_accept_faults(x->scenario, x->plan, r->inputs, x->inputs);
+	text = key_difference(r->inputs, x->inputs);
+	rc = text ? key_refuse(text, e) : 0;
 
 	free(text);
 	return rc;
@@ -168,15 +175,23 @@ static int take_detectors(struct executor *x, const struct record *r, struct err
 	return rc;
 }
 
-static int go_on(struct executor *x, struct err *e)
+static int go_on(struct executor *x, const struct record *r, struct err *e)
 {
 	struct resume t;
 	int rc = resume_scan(x, &t, e);
 
 	if (!rc && t.training_lost)
 		rc = forget_verdicts(x, e);
+	/* After the scan: until then, the next 'resume' must find the change, too. */
+	if (!rc && r->changed)
+		rc = running_set_json(x->store, "inputs", x->inputs, e);
 	if (rc)
 		return rc;
+	if (r->changed)
+		progress_say(x->progress,
+			"changed since: fault %s; its cells are run again (%zu had been "
+			"confirmed), others stay",
+			r->changed, t.outdated);
 	progress_begin_at(x->progress, t.done);
 	progress_say(x->progress, "run %s resumed: %zu of %zu cells are done%s",
 		store_run_id(x->store), t.done, x->plan->n,
@@ -204,7 +219,7 @@ static int resume(
 		?: progress_new(folder, x->plan->n, attempt_phases_s(x->scenario) + 6, o->quiet,
 			&x->progress, e)
 		?: take_detectors(x, &r, e)
-		?: go_on(x, e);
+		?: go_on(x, &r, e);
 
 	record_clear(&r);
 	return rc;
@@ -249,9 +264,11 @@ const struct command resume_command = {.name = "resume",
 		 "whose files match their checksums stay as they are; the others are run by the "
 		 "same plan. What was half done is removed. Cells that had used up their tries get "
 		 "new ones.\n\n"
-		 "The scenario, faults, workloads, agent, the programs on the nodes and the hosts' "
-		 "roles must be the same; otherwise the run is refused and the change is named. "
-		 "Detectors may change: then every cell is judged anew.",
+		 "A fault's file may change, when a mistake in it was mended: the cells of that "
+		 "fault are run again, confirmed or not. Detectors may change: then every cell is "
+		 "judged anew. The scenario, workloads, agent, the programs on the nodes and the "
+		 "hosts' roles must be the same; otherwise the run is refused and the change is "
+		 "named.",
 	.examples = "culprit resume runs/NAME",
 	.exits = "as 'culprit run'; 2 also when something has changed, or the run is going on.",
 	ARGUMENTS(1, 1),

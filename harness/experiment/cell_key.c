@@ -381,6 +381,41 @@ char *key_difference(const json_t *was, const json_t *is)
 	return text;
 }
 
+/* The fault's file has changed; 'was' gets what is new of it. */
+static bool accept_fault(const char *label, json_t *was, const json_t *is)
+{
+	auto_free char *name = alloc_format("fault %s", label);
+	auto_free char *file = alloc_format("fault %s: file", label);
+	json_t *own = jget(was, name), *text = jget(is, file);
+
+	if (!jget(was, file) || !text || json_equal(jget(was, file), text))
+		return false;
+	json_object_set(was, file, text);
+	/* A new parameter, or another default. */
+	json_object_set(own, "params", jget(jget(is, name), "params"));
+	json_object_set(own, "after_s", jget(jget(is, name), "after_s"));
+	return true;
+}
+
+char *key_accept_faults(const struct scenario *s, struct plan *p, json_t *was, const json_t *is)
+{
+	char *labels = NULL;
+
+	for (size_t f = 0; f < s->n_faults; f++) {
+		auto_free char *before = labels;
+
+		if (!accept_fault(s->faults[f].label, was, is)) {
+			before = NULL;
+			continue;
+		}
+		labels = alloc_format(
+			"%s%s%s", before ? before : "", before ? ", " : "", s->faults[f].label);
+		for (size_t i = 0; i < p->n; i++)
+			p->cells[i].outdated |= p->cells[i].fault == f;
+	}
+	return labels;
+}
+
 int key_refuse(const char *difference, struct err *e)
 {
 	return err_blame(e, ERR_SCENARIO,

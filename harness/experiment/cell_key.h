@@ -31,6 +31,11 @@ int key_detectors(const struct scenario *s, json_t **texts, struct err *e);
 /* What differs, "phases.fault is 20.0, was 25.0; ..."; NULL if nothing does. The caller frees. */
 char *key_difference(const json_t *was, const json_t *is);
 
+/* Accepts faults whose files have changed: marks their cells in the plan as outdated, and puts into
+ * 'was' what 'is' has of them, but for the victims and workloads that the plan was drawn with. The
+ * labels, "own, other", which the caller frees; NULL: none has changed. */
+char *key_accept_faults(const struct scenario *s, struct plan *p, json_t *was, const json_t *is);
+
 /* -EINVAL of the class ERR_SCENARIO: the run cannot be resumed because of the difference. */
 int key_refuse(const char *difference, struct err *e);
 

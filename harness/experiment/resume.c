@@ -70,6 +70,14 @@ static int remove_halves(struct executor *x, const json_t *rows, size_t *removed
 	return rc;
 }
 
+/* Makes a confirmed attempt invalid, so that its cell is run again. */
+static int spoil(struct executor *x, int64_t cell, int64_t number, const char *why, struct err *e)
+{
+	int rc = store_spoil(x->store, cell, number, why, e);
+
+	return rc || !x->second_store ? rc : store_spoil(x->second_store, cell, number, why, e);
+}
+
 static int scan_attempt(struct executor *x, const json_t *row, struct resume *t, struct err *e)
 {
 	json_int_t cell = jget_int(row, "cell");
@@ -87,6 +95,10 @@ static int scan_attempt(struct executor *x, const json_t *row, struct resume *t,
 		c->attempts = (long)number;
 	if (strcmp(jget_text(row, "outcome"), outcome_name(OUTCOME_CONFIRMED)))
 		return 0;
+	if (c->outdated) {
+		t->outdated++;
+		return spoil(x, cell, number, "its fault's file has changed since", e);
+	}
 	progress_now(x->progress, 0, "checking what is there: cell %lld", (long long)cell);
 	rc = store_check_files(x->store, jget_int(row, "id"), &why);
 	if (!rc) {
@@ -102,9 +114,7 @@ static int scan_attempt(struct executor *x, const json_t *row, struct resume *t,
 		(long long)cell, (long long)number, why.text);
 	t->damaged++;
 	t->training_lost = t->training_lost || c->training;
-	rc = store_spoil(x->store, cell, number, why.text, e);
-	return rc || !x->second_store ? rc
-				      : store_spoil(x->second_store, cell, number, why.text, e);
+	return spoil(x, cell, number, why.text, e);
 }
 
 int resume_scan(struct executor *x, struct resume *t, struct err *e)

@@ -8,9 +8,10 @@
 #include "harness/experiment/attempt.h"
 
 struct resume {
-	size_t done;    /* cells that need no attempt */
-	size_t damaged; /* confirmed attempts with damaged files; they are invalid from now on */
-	size_t halves;  /* folders of attempts that never ended, removed */
+	size_t done;     /* cells that need no attempt */
+	size_t damaged;  /* confirmed attempts with damaged files; they are invalid from now on */
+	size_t outdated; /* confirmed attempts of outdated cells; likewise */
+	size_t halves;   /* folders of attempts that never ended, removed */
 	bool training_lost; /* a training cell is damaged: all cells must be judged again */
 };
 

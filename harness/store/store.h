@@ -166,7 +166,7 @@ int store_table(struct store *s, const char *table, json_t **rows, struct err *e
 /* Compares the attempt's files with their sizes and checksums. -EBADMSG names the first one that
  * differs. */
 int store_check_files(struct store *s, int64_t attempt, struct err *why);
-/* Makes a confirmed attempt whose files are damaged invalid and deletes its verdicts. */
+/* Makes a confirmed attempt invalid (its files are damaged, say) and deletes its verdicts. */
 int store_spoil(struct store *s, int64_t cell, int64_t number, const char *reason, struct err *e);
 /* Deletes an attempt with all that belongs to it: one that the second tracer's store has and the
  * run's own store has not. */

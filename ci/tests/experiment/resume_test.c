@@ -452,6 +452,103 @@ static void a_run_that_was_killed_is_mended(void **state)
 	end(&t);
 }
 
+/* Faults with files of their own, next to the scenario. */
+static const char mendable[] =
+	"return { name = 't', workloads = { 'ddw' }, repeats = 2, faults = { 'none', './own.lua', "
+	"'./other.lua' }, detectors = { 'peer-threshold' } }\n";
+
+/* How many attempts have failed for this reason. */
+static size_t failed_with(struct torn *t, const char *reason)
+{
+	json_t *tally = NULL, *row;
+	struct err e;
+	size_t i, n = 0;
+
+	assert_int_equal(store_tally(t->x.store, &tally, &e), 0);
+	json_array_foreach(json_object_get(tally, "failed"), i, row) {
+		const char *why = json_string_value(json_object_get(row, "reason"));
+
+		n += why && !strcmp(why, reason);
+	}
+	json_decref(tally);
+	return n;
+}
+
+/* Only the cells of a fault whose file was mended are run again, confirmed or not. */
+static void a_mended_fault_has_its_own_cells_run_again(void **state)
+{
+	struct made was, is;
+	struct resume found;
+	struct torn t;
+	struct err e = {""};
+	char *labels, *text;
+	size_t n = 0;
+
+	(void)state;
+	write_file("own.lua", own_fault);
+	write_file("other.lua", own_fault);
+	make(&was, mendable, inventory, 1);
+	begin(&t, "mended", mendable);
+	assert_int_equal(t.x.plan->n, 6);
+	for (size_t i = 0; i < 6; i++) {
+		struct cell *c = &t.x.plan->cells[i];
+		const bool own = !strcmp(cell_fault(t.x.scenario, c), "own");
+		/* One of the two was confirmed with the old text. */
+		const enum outcome o = own && n++ ? OUTCOME_ERROR : OUTCOME_CONFIRMED;
+
+		attempt(&t, t.x.second_store, c, 1, o);
+		attempt(&t, t.x.store, c, 1, o);
+	}
+
+	/* Nothing has changed. */
+	assert_null(key_accept_faults(was.s, t.x.plan, was.inputs, was.inputs));
+	assert_int_equal(resume_scan(&t.x, &found, &e), 0);
+	assert_int_equal(found.done, 5);
+	assert_int_equal(found.outdated, 0);
+	for (size_t i = 0; i < 6; i++)
+		t.x.plan->cells[i].done = false;
+
+	/* Mended, with a parameter that is new. */
+	write_file("own.lua",
+		"return { summary = 'x', resource = 'disk', params = { n = { default = 1, unit = 'number', help = 'x' "
+		"} }, inject = function() end, verify = function() return true end }\n");
+	make(&is, mendable, inventory, 1);
+	labels = key_accept_faults(is.s, t.x.plan, was.inputs, is.inputs);
+	assert_non_null(labels);
+	assert_string_equal(labels, "own");
+	text = key_difference(was.inputs, is.inputs);
+	if (text)
+		fail_msg("refused: %s", text);
+	assert_int_equal(resume_scan(&t.x, &found, &e), 0);
+	assert_int_equal(found.done, 4);
+	assert_int_equal(found.outdated, 1);
+	assert_int_equal(found.damaged + found.halves, 0);
+	for (size_t i = 0; i < 6; i++) {
+		const struct cell *c = &t.x.plan->cells[i];
+		const bool own = !strcmp(cell_fault(t.x.scenario, c), "own");
+
+		assert_int_equal(c->done, !own);
+	}
+	assert_int_equal(failed_with(&t, "its fault's file has changed since"), 1);
+	free(labels);
+	unmake(&is);
+	end(&t);
+
+	/* Anything else that changes with it is refused by name. */
+	make(&is,
+		"return { name = 't', workloads = { 'ddw' }, repeats = 2, faults = { 'none', "
+		"{ './own.lua', victims = 2 }, './other.lua' }, phases = { fault = '7s' }, "
+		"detectors = { 'peer-threshold' } }\n",
+		inventory, 1);
+	text = key_difference(was.inputs, is.inputs);
+	assert_non_null(text);
+	assert_non_null(strstr(text, "phases.fault is 7.0"));
+	assert_non_null(strstr(text, "fault own is "));
+	free(text);
+	unmake(&is);
+	unmake(&was);
+}
+
 static void a_cell_is_completed_once(void **state)
 {
 	struct attempt_row row = {.cell = 1, .number = 2, .outcome = OUTCOME_CONFIRMED};
@@ -580,6 +677,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(training_and_scored_cells_are_run_in_blocks_each_in_its_own_order),
 		cmocka_unit_test(a_run_has_one_orchestrator_whose_process_is_known),
 		cmocka_unit_test(a_run_that_was_killed_is_mended),
+		cmocka_unit_test(a_mended_fault_has_its_own_cells_run_again),
 		cmocka_unit_test(a_cell_is_completed_once),
 		cmocka_unit_test(memory_and_handles_are_flat_over_500_cells),
 	};
