@@ -130,7 +130,7 @@ void doctor_programs(struct report *r, struct node *n)
 		return;
 	}
 	json_array_foreach(missing, i, entry) {
-		doctor_add(r, r->asked ? LEVEL_BAD : LEVEL_NOTE, "programs", "there is no %s",
+		doctor_add(r, r->scenario ? LEVEL_BAD : LEVEL_NOTE, "programs", "there is no %s",
 			needs_text(entry, text, sizeof(text)));
 	}
 	json_array_foreach(r->needs, i, entry) {
@@ -150,22 +150,6 @@ static int add_needs(void *list, lua_State *L, const struct part *p)
 	return needs_add(L, p, list, &ignored);
 }
 
-/* The programs of the scenario's workloads, or of all built-in ones. */
-static int find_needs(json_t *needs, const char *path, struct err *e)
-{
-	struct scenario *s = NULL;
-	auto_free char *found = NULL;
-	int rc;
-
-	if (!path)
-		return part_each(PART_WORKLOAD, add_needs, needs, e);
-	rc = scenario_find(path, &found, e) ?: scenario_load(found, &s, e);
-	for (size_t i = 0; !rc && i < s->n_workloads; i++)
-		rc = needs_add(s->L, &s->workloads[i], needs, e);
-	scenario_free(s);
-	return rc;
-}
-
 struct options {
 	const char *inventory;
 	bool ssh, json, learn_errnos;
@@ -182,6 +166,12 @@ static int look(struct report *r, bool json)
 	check_lab(r);
 	check_keys(r);
 	check_space(r);
+	if (r->scenario)
+		doctor_add(r, LEVEL_OK, "scenario",
+			"'%s' and its files can be loaded: %zu workloads, %zu faults, %zu "
+			"detectors",
+			r->scenario->path, r->scenario->n_workloads, r->scenario->n_faults,
+			r->scenario->n_detectors);
 	if (!r->inventory)
 		doctor_programs(r, NULL);
 	else if (doctor_nodes(r, &e) < 0)
@@ -200,7 +190,8 @@ static int run(const struct call *c)
 {
 	const struct options *o = c->options;
 	struct inventory *inv = NULL;
-	struct report r = {.asked = c->args[0]};
+	struct scenario *scenario = NULL;
+	struct report r = {0};
 	struct err e;
 	int code = CULPRIT_EXIT_OK;
 
@@ -214,16 +205,21 @@ static int run(const struct call *c)
 	if (o->learn_errnos)
 		return doctor_learn_errnos(o->inventory);
 	r.needs = json_array();
-	if (find_needs(r.needs, c->args[0], &e) < 0 ||
-		(o->inventory && inventory_load(o->inventory, &inv, &e) < 0))
+	if (c->args[0])
+		code = doctor_scenario(c->args[0], o->inventory, r.needs, &scenario);
+	else if (part_each(PART_WORKLOAD, add_needs, r.needs, &e))
 		code = cmd_error("doctor", &e, ERR_USAGE);
-	else if (o->ssh)
+	if (!code && o->inventory && inventory_load(o->inventory, &inv, &e) < 0)
+		code = cmd_error("doctor", &e, ERR_USAGE);
+	if (!code && o->ssh) {
 		doctor_print_ssh(inv, o->json);
-	else {
+	} else if (!code) {
 		r.inventory = inv;
+		r.scenario = scenario;
 		code = look(&r, o->json);
 	}
 	json_decref(r.needs);
+	scenario_free(scenario);
 	inventory_free(inv);
 	return code;
 }
@@ -253,6 +249,10 @@ const struct command doctor_command = {.name = "doctor",
 		"the check of every fault. It changes nothing on a node, but for the files that "
 		"the file system's probe writes and removes. A 'note' marks what only "
 		"some uses need.\n\n"
+		"With a scenario, its files are loaded first: the scenario, its workloads, faults "
+		"and detectors, the inventory and the file system's Lua file. The first mistake of "
+		"each is printed with file and line. On the nodes, its faults are checked in place "
+		"of the built-in ones.\n\n"
 		"It looks for the programs of the scenario's workloads, or of all built-in ones, "
 		"on every client; without an inventory on this machine, since the embedded lab "
 		"uses its programs.\n\n"
@@ -260,10 +260,12 @@ const struct command doctor_command = {.name = "doctor",
 		"the lab's, undone as in any run. Faults that need a restart are skipped unless "
 		"the inventory allows it.",
 	.examples = "culprit doctor\n"
+		    "culprit doctor my-scenario.lua\n"
 		    "culprit doctor --inventory my-hosts.lua quick\n"
 		    "culprit doctor --inventory my-hosts.lua --ssh\n"
 		    "culprit doctor --learn-errnos",
-	.exits = "0 nothing is bad; 2 usage error, or the inventory is wrong; 3 something is bad.",
+	.exits = "0 nothing is bad; 2 usage error, or a file of the scenario or the inventory is "
+		 "wrong; 3 something is bad.",
 	ARGUMENTS(0, 1),
 	OPTIONS(rows, struct options),
 	.offers = list_scenario_names,

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 
 #include "harness/inventory/inventory.h"
+#include "harness/scenario/scenario.h"
 
 #define DOCTOR_SPACE_LIMIT_BYTES 1e9
 
@@ -17,7 +18,9 @@ struct report {
 	bool bad;
 	const struct inventory *inventory; /* or NULL */
 	json_t *needs; /* programs of workloads, see harness/experiment/needs.h */
-	bool asked;    /* a scenario was named: missing programs are bad, not only noted */
+	/* Or NULL. One was named: what its workloads lack is bad, not only noted; its faults are
+	 * checked, and no others. */
+	const struct scenario *scenario;
 };
 
 /* Adds the result of a check. 'brief' stands in the table of nodes. */
@@ -40,6 +43,11 @@ void doctor_fs_node(struct report *r, struct contact *c);
 
 /* doctor_fs.c: what the Lua file says that faults and workloads cannot do. */
 void doctor_fs(struct report *r);
+
+/* doctor_scenario.c: loads the scenario and all its files, and complains of the first mistake of
+ * each. 'inventory' may be NULL: the scenario's, if it names one. 'needs' gets what its workloads
+ * need. Returns an exit code; with 0 '*out' is the scenario, which the caller frees. */
+int doctor_scenario(const char *name, const char *inventory, json_t *needs, struct scenario **out);
 
 /* doctor_faults.c: checks the cluster as a whole, and which faults can run, by their own checks.
  * It connects to all nodes, so every one must have passed. */

@@ -17,13 +17,17 @@ static int ask_fault(void *ctx, lua_State *L, const struct part *p)
 {
 	struct asking *a = ctx;
 	struct err e;
+	int rc;
 
 	if (!p->path)
 		return 0;
 	if (!a->acts)
 		a->acts = bind_open(L);
-	if (fault_check(L, a->acts, a->cluster, p, "doctor", &e))
+	rc = fault_check(L, a->acts, a->cluster, p, "doctor", &e);
+	if (rc == -EOPNOTSUPP)
 		doctor_add(a->report, LEVEL_NOTE, p->name, "cannot run: %s", e.text);
+	else if (rc)
+		doctor_add(a->report, LEVEL_BAD, p->name, "its check failed: %s", e.text);
 	else
 		doctor_add(a->report, LEVEL_OK, p->name, "can run");
 	return 0;
@@ -58,7 +62,9 @@ void doctor_cluster(struct report *r)
 		doctor_add(r, LEVEL_OK, "together",
 			"all nodes at once; the file system's processes are there");
 		r->where = "faults";
-		if (part_each(PART_FAULT, ask_fault, &a, &e))
+		for (size_t i = 0; r->scenario && i < r->scenario->n_faults; i++)
+			ask_fault(&a, r->scenario->L, &r->scenario->faults[i]);
+		if (!r->scenario && part_each(PART_FAULT, ask_fault, &a, &e))
 			doctor_add(r, LEVEL_BAD, "faults", "%s", e.text);
 	}
 	bind_close(a.acts);

@@ -543,3 +543,57 @@ int scenario_load(const char *path, struct scenario **out, struct err *e)
 	luax_source_clear(&src);
 	return rc;
 }
+
+/* Appends what is wrong with each entry of the list 'key', and with the file that it names. */
+static void try_list(struct loading *r, const char *key, json_t *mistakes, read_fn *try, void *ctx)
+{
+	lua_settop(r->L, 1);
+	lua_getfield(r->L, 1, key);
+	for (lua_Integer i = 1; lua_istable(r->L, 2) && i <= LIST_MAX; i++) {
+		lua_settop(r->L, 2);
+		if (lua_rawgeti(r->L, 2, i) == LUA_TNIL)
+			break;
+		if (try(r, ctx, 0))
+			json_array_append_new(mistakes, json_string(r->e->text));
+	}
+}
+
+static int try_part(struct loading *r, void *kind, size_t i)
+{
+	struct part p;
+	int rc = load_part(r, *(enum part_kind *)kind, &p);
+
+	(void)i;
+	if (!rc)
+		part_clear(r->L, &p);
+	return rc;
+}
+
+static int try_detector(struct loading *r, void *list, size_t i)
+{
+	struct detector_choice d = {0};
+	int rc = read_detector(r, &d, i);
+
+	if (!rc)
+		json_array_append_new(
+			list, json_pack("{s:s, s:o}", "name", d.name, "params", d.params));
+	free(d.name);
+	return rc;
+}
+
+void scenario_mistakes(const char *path, json_t *mistakes, json_t **detectors)
+{
+	enum part_kind fault = PART_FAULT, workload = PART_WORKLOAD;
+	struct luax_source src = {0};
+	struct err e;
+	struct loading r = {NULL, luax_new(), &src, &e};
+
+	*detectors = json_array();
+	if (!luax_load_file(r.L, path, &src, &e)) {
+		try_list(&r, "workloads", mistakes, try_part, &workload);
+		try_list(&r, "faults", mistakes, try_part, &fault);
+		try_list(&r, "detectors", mistakes, try_detector, *detectors);
+	}
+	luax_source_clear(&src);
+	lua_close(r.L);
+}
