@@ -53,13 +53,14 @@ int doctor_scenario(const char *name, const char *inventory, json_t *needs, stru
  * It connects to all nodes, so every one must have passed. */
 void doctor_cluster(struct report *r);
 
-/* doctor_errnos.c: lets each fault that makes calls fail hit one server, and prints what
- * applications saw. 'inventory' may be NULL: as for 'culprit run'. Returns an exit code. */
+/* doctor_errnos.c: a run without a fault, then one in which each fault that makes calls fail hits one
+ * server, and prints what applications saw. Gives up when the first fails. Their files are removed
+ * in any case. 'inventory' may be NULL: as for 'culprit run'. Returns an exit code. */
 int doctor_learn_errnos(const char *inventory);
 
-/* Its second half: what a run in 'folder' shows of each fault, and lines for a file system's Lua
- * file. */
-int doctor_show_errnos(const char *folder, struct err *e);
+/* Its second half: what the two runs in these folders show of each fault, and lines for a file
+ * system's Lua file. -ENOENT: one of them has no attempt that counts. */
+int doctor_show_errnos(const char *control, const char *faults, struct err *e);
 
 /* doctor_print.c: prints in 80 columns all checks of this machine, then for each node a line and
  * what is not ok, then a table of the nodes. */

@@ -1,7 +1,9 @@
-/* culprit doctor --learn-errnos: a run with each fault once, and what applications saw of it. */
+/* culprit doctor --learn-errnos: a run without a fault, a run with each fault once, and what
+ * applications saw of them. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -300,10 +302,10 @@ static void show_skipped(struct store *s)
 		printf("\n%s: no attempt counts\n", jget_text(row, "fault"));
 }
 
-int doctor_show_errnos(const char *folder, struct err *e)
+/* What fails without a fault, by the only cell of the run in 'folder'. */
+static int look_at_control(const char *folder, struct seen *normal, struct err *e)
 {
-	json_auto_t *rows = NULL, *lost = json_object(), *errno_map = json_object();
-	struct seen normal = {0};
+	json_auto_t *rows = NULL;
 	struct store *s = NULL;
 	const json_t *control;
 	int rc = store_open(folder, &s, e) ?: store_rows(s, ROWS_CONFIRMED, 0, &rows, e);
@@ -311,10 +313,38 @@ int doctor_show_errnos(const char *folder, struct err *e)
 	if (!rc) {
 		control = row_of(rows, "none");
 		rc = control
-			? look(s, control, NULL, &normal, e)
+			? look(s, control, NULL, normal, e)
 			: err_set(e, -ENOENT,
 				  "no attempt without a fault counts: what is normal is not known");
 	}
+	store_close(s);
+	return rc;
+}
+
+static bool has_fault(const json_t *rows)
+{
+	json_t *row;
+	size_t i;
+
+	json_array_foreach((json_t *)rows, i, row) {
+		if (json_array_size(jget(row, "victims")))
+			return true;
+	}
+	return false;
+}
+
+int doctor_show_errnos(const char *control, const char *faults, struct err *e)
+{
+	json_auto_t *rows = NULL, *lost = json_object(), *errno_map = json_object();
+	struct seen normal = {0};
+	struct store *s = NULL;
+	int rc = look_at_control(control, &normal, e)
+		?: store_open(faults, &s, e)
+		?: store_rows(s, ROWS_CONFIRMED, 0, &rows, e);
+
+	if (!rc && !has_fault(rows))
+		rc = err_set(e, -ENOENT,
+			"no attempt with a fault counts: there is nothing to learn from");
 	if (!rc) {
 		puts("without a fault");
 		print_table("applications", normal.app, false);
@@ -329,7 +359,17 @@ int doctor_show_errnos(const char *folder, struct err *e)
 	return rc;
 }
 
-/* Runs this program with other words; its results go to /dev/null, its progress is shown. */
+static volatile sig_atomic_t running_pid;
+
+/* The run undoes its faults first; then this program removes its files. */
+static void pass_on(int signal)
+{
+	if (running_pid)
+		kill(running_pid, signal);
+}
+
+/* Runs this program with other words; its results go to /dev/null, its progress is shown. Returns
+ * its exit code. */
 static int run_self(const char *const words[], struct err *e)
 {
 	posix_spawn_file_actions_t files;
@@ -345,36 +385,70 @@ static int run_self(const char *const words[], struct err *e)
 	posix_spawn_file_actions_destroy(&files);
 	if (rc)
 		return err_errno(e, rc, "cannot start '%s'", self);
-	while (waitpid(pid, &status, 0) < 0)
-		if (errno != EINTR)
-			return err_errno(e, -errno, "cannot wait for '%s'", self);
+	running_pid = pid;
+	while ((rc = waitpid(pid, &status, 0)) < 0 && errno == EINTR)
+		;
+	running_pid = 0;
+	if (rc < 0)
+		return err_errno(e, -errno, "cannot wait for '%s'", self);
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 128;
+}
+
+/* One of the two runs, its results in 'folder'. Returns its exit code. */
+static int run_scenario(
+	const char *scenario, const char *inventory, const char *folder, struct err *e)
+{
+	auto_free char *sub = alloc_format("harness/fs/learn/%s.lua", scenario);
+	auto_free char *path = NULL;
+	int rc = home_path(sub, &path, e);
+	const char *const words[] = {"culprit", "run", path, "-o", folder,
+		inventory ? "--inventory" : NULL, inventory, NULL};
+
+	return rc ? rc : run_self(words, e);
+}
+
+/* Returns an exit code, and leaves 'folder' to the caller. */
+static int learn(const char *inventory, const char *folder)
+{
+	auto_free char *control = alloc_format("%s/control", folder);
+	auto_free char *faults = alloc_format("%s/faults", folder);
+	struct err e;
+	int rc = run_scenario("control", inventory, control, &e);
+
+	if (rc > 0)
+		return cmd_fail("doctor", rc,
+			"given up, since the run without a fault failed, as said above; its files "
+			"are removed, and no fault was tried");
+	rc = rc < 0 ? rc : run_scenario("scenario", inventory, faults, &e);
+	if (rc < 0)
+		return cmd_error("doctor", &e, ERR_HARNESS);
+	/* A fault that could not be tried is no reason to throw away what the others showed. */
+	if (rc && rc != CULPRIT_EXIT_INVALID)
+		return cmd_fail("doctor", rc,
+			"given up, since the run with faults failed, as said above; its files are "
+			"removed");
+	return doctor_show_errnos(control, faults, &e) ? cmd_error("doctor", &e, ERR_HARNESS)
+						       : CULPRIT_EXIT_OK;
 }
 
 int doctor_learn_errnos(const char *inventory)
 {
-	char folder[] = "/tmp/culprit-learn-XXXXXX";
-	auto_free char *scenario = NULL, *run = NULL;
+	static const int signals[] = {SIGHUP, SIGINT, SIGTERM};
+	const struct sigaction passed = {.sa_handler = pass_on, .sa_flags = SA_RESTART};
+	const char *tmp = getenv("TMPDIR");
+	auto_free char *folder = alloc_format(
+		"%s/culprit-learn-XXXXXX", tmp && *tmp ? tmp : "/tmp");
 	struct err e;
-	int rc = home_path("harness/fs/learn/scenario.lua", &scenario, &e);
+	int code;
 
-	if (!rc && !mkdtemp(folder))
-		rc = err_errno(&e, -errno, "cannot make a folder in /tmp");
-	if (rc)
+	if (!mkdtemp(folder)) {
+		err_errno(&e, -errno, "cannot make the folder '%s'", folder);
 		return cmd_error("doctor", &e, ERR_HARNESS);
-	run = alloc_format("%s/run", folder);
-	const char *const words[] = {
-		"culprit", "run", scenario, "--inventory", inventory, "-o", run, NULL};
-	const char *const without[] = {"culprit", "run", scenario, "-o", run, NULL};
-
-	rc = run_self(inventory ? words : without, &e);
-	if (rc < 0)
-		return cmd_error("doctor", &e, ERR_HARNESS);
-	/* A fault that could not be tried is no reason to keep what the others showed. */
-	if (rc && rc != CULPRIT_EXIT_INVALID)
-		return rc;
-	if (doctor_show_errnos(run, &e))
-		return cmd_error("doctor", &e, ERR_HARNESS);
-	file_remove_tree(folder, &e);
-	return CULPRIT_EXIT_OK;
+	}
+	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
+		sigaction(signals[i], &passed, NULL);
+	code = learn(inventory, folder);
+	if (file_remove_tree(folder, &e))
+		cmd_error("doctor", &e, ERR_HARNESS);
+	return code;
 }

@@ -81,8 +81,8 @@ void luax_remove(lua_State *L, const char *table, const char *const names[])
 	lua_pop(L, 1);
 }
 
-/* Has the error object on the stack the sentence that luax_raise raised last? A file may have caught
- * that one with pcall and failed otherwise. It may also have put words around it. */
+/* Does the error object on the stack have the sentence that luax_raise raised last? A file may have
+ * caught that one with pcall and failed otherwise. It may also have put words around it. */
 static bool is_raised(lua_State *L)
 {
 	const char *text = lua_isstring(L, -1) ? lua_tostring(L, -1) : "";

@@ -56,8 +56,8 @@ int scenario_find(const char *name, char **path, struct err *e);
 int scenario_load(const char *path, struct scenario **out, struct err *e);
 
 /* After scenario_load failed: appends the first mistake of each fault, workload and detector entry
- * and of the file that it names, as far as the scenario's table can be read. '*detectors' gets those
- * that can be loaded, [{name, params}]. */
+ * and of the file that it names, as far as the scenario's table can be read. '*detectors' gets
+ * those that can be loaded, [{name, params}]. */
 void scenario_mistakes(const char *path, json_t *mistakes, json_t **detectors);
 
 /* Options of the command line that override the file. -EINVAL as for the file. */

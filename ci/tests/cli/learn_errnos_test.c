@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "ci/tests/scratch.h"
 #include "harness/base/file.h"
 #include "harness/base/home.h"
 #include "harness/cli/doctor.h"
@@ -26,7 +27,7 @@ static char *shown(const char *run, int want)
 	assert_int_equal(home_path(run, &folder, &e), 0);
 	fflush(stdout);
 	dup2(fd, 1);
-	rc = doctor_show_errnos(folder, &e);
+	rc = doctor_show_errnos(folder, folder, &e);
 	fflush(stdout);
 	dup2(saved, 1);
 	close(saved);
@@ -80,12 +81,95 @@ static void a_recorded_run_shows_what_applications_saw(void **state)
 	free(text);
 }
 
-int main(void)
+/* The runs are made up: main is the program that is started for them. It notes its words; the run
+ * of the scenario $FAILS ends with 3, before anything counts, and others are the recorded one. */
+static int made_up_run(char **argv)
 {
+	const char *scenario = strrchr(argv[2], '/') + 1, *fails = getenv("FAILS");
+	char *recorded, command[1024];
+	struct err e;
+	FILE *log = fopen(getenv("RUNS"), "ae");
+
+	fprintf(log, "%s %s\n", scenario, argv[4]);
+	fclose(log);
+	if (home_path("results/runs/errors-20261121", &recorded, &e))
+		return 4;
+	snprintf(command, sizeof(command), "cp -r '%s' '%s'", recorded, argv[4]);
+	free(recorded);
+	if (system(command))
+		return 4;
+	return fails && !strcmp(fails, scenario) ? 3 : 0;
+}
+
+/* What it does when the run of the scenario 'fails' fails; the runs that it began, in order. */
+static char *learned(const char *fails, int want)
+{
+	char path[128], *runs = NULL;
+	struct err e;
+	int saved = dup(1), null = open("/dev/null", O_WRONLY), code;
+
+	snprintf(path, sizeof(path), "%s/runs", dir);
+	unlink(path);
+	setenv("RUNS", path, 1);
+	setenv("TMPDIR", dir, 1);
+	if (fails)
+		setenv("FAILS", fails, 1);
+	else
+		unsetenv("FAILS");
+	fflush(stdout);
+	dup2(null, 1);
+	code = doctor_learn_errnos(NULL);
+	fflush(stdout);
+	dup2(saved, 1);
+	close(saved);
+	close(null);
+	assert_int_equal(code, want);
+	assert_int_equal(file_read(path, &runs, NULL, &e), 0);
+	unlink(path);
+	return runs;
+}
+
+/* Nothing but what the test itself made. */
+static void nothing_is_left(void)
+{
+	char command[256];
+
+	snprintf(command, sizeof(command), "test -z \"$(ls -A '%s')\"", dir);
+	assert_int_equal(system(command), 0);
+}
+
+static void the_control_is_first_and_its_failure_ends_it(void **state)
+{
+	char *runs = learned("control.lua", 3);
+
+	(void)state;
+	has(runs, "control.lua ");
+	assert_null(strstr(runs, "scenario.lua"));
+	nothing_is_left();
+	free(runs);
+
+	runs = learned(NULL, 0);
+	assert_int_equal(strncmp(runs, "control.lua ", 12), 0);
+	has(runs, "\nscenario.lua ");
+	nothing_is_left();
+	free(runs);
+
+	/* What was confirmed before the run with faults gave up is shown. */
+	runs = learned("scenario.lua", 0);
+	nothing_is_left();
+	free(runs);
+}
+
+int main(int argc, char **argv)
+{
+	if (argc > 4 && !strcmp(argv[1], "run"))
+		return made_up_run(argv);
+
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_recorded_run_shows_what_applications_saw),
+		cmocka_unit_test(the_control_is_first_and_its_failure_ends_it),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return cmocka_run_group_tests(tests, make_dir, remove_dir);
 }
