@@ -259,8 +259,8 @@ const struct command doctor_command = {.name = "doctor",
 		"--learn-errnos is different: it is a run without a fault, then one with faults, on "
 		"the inventory's hosts or the lab's, undone as in any run. It gives up when the "
 		"first fails, or when a fault leaves a node that is not well again within half a "
-		"minute; then it shows what it has learned. Its files are removed in any case. Faults that need a restart are skipped unless "
-		"the inventory allows it.",
+		"minute; then it shows what it has learned. Its files are removed in any case. "
+		"Faults that need a restart are skipped unless the inventory allows it.",
 	.examples = "culprit doctor\n"
 		    "culprit doctor my-scenario.lua\n"
 		    "culprit doctor --inventory my-hosts.lua quick\n"

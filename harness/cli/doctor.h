@@ -53,9 +53,9 @@ int doctor_scenario(const char *name, const char *inventory, json_t *needs, stru
  * It connects to all nodes, so every one must have passed. */
 void doctor_cluster(struct report *r);
 
-/* doctor_errnos.c: a run without a fault, then one in which each fault that makes calls fail hits one
- * server, and prints what applications saw. Gives up when the first fails. Their files are removed
- * in any case. 'inventory' may be NULL: as for 'culprit run'. Returns an exit code. */
+/* doctor_errnos.c: a run without a fault, then one in which each fault that makes calls fail hits
+ * one server, and prints what applications saw. Gives up when the first fails. Their files are
+ * removed in any case. 'inventory' may be NULL: as for 'culprit run'. Returns an exit code. */
 int doctor_learn_errnos(const char *inventory);
 
 /* Its second half: what the two runs in these folders show of each fault, and lines for a file

@@ -418,7 +418,7 @@ static int learn(const char *inventory, const char *folder)
 	if (rc > 0)
 		return cmd_fail("doctor", rc,
 			"given up, since the run without a fault failed, as said above; its files "
-			"are removed, and no fault was tried");
+			"are removed, so it cannot be resumed; no fault was tried");
 	rc = rc < 0 ? rc : run_scenario("scenario", inventory, faults, &e);
 	if (rc < 0)
 		return cmd_error("doctor", &e, ERR_HARNESS);
@@ -426,7 +426,7 @@ static int learn(const char *inventory, const char *folder)
 	if (rc && rc != CULPRIT_EXIT_INVALID)
 		return cmd_fail("doctor", rc,
 			"given up, since the run with faults failed, as said above; its files are "
-			"removed");
+			"removed, so it cannot be resumed");
 	return doctor_show_errnos(control, faults, &e) ? cmd_error("doctor", &e, ERR_HARNESS)
 						       : CULPRIT_EXIT_OK;
 }
