@@ -208,7 +208,8 @@ static char *limit_words(const json_t *all)
 }
 
 /* A process by what it is, not by its number: a server that was started again as it was is the
- * same. "gone" if it is not there. Values are words NAME=VALUE: readers name the one that changed. */
+ * same. "gone" if it is not there. Values are words NAME=VALUE, so that readers can name the one
+ * that has changed. */
 static void add_service(json_t *list, pid_t pid)
 {
 	auto_free char *command = NULL, *limits = NULL;

@@ -256,8 +256,8 @@ const struct command doctor_command = {.name = "doctor",
 		"It looks for the programs of the scenario's workloads, or of all built-in ones, "
 		"on every client; without an inventory on this machine, since the embedded lab "
 		"uses its programs.\n\n"
-		"--learn-errnos is different: it is a run without a fault, then one with faults, on "
-		"the inventory's hosts or the lab's, undone as in any run. It gives up when the "
+		"--learn-errnos is different: it is a run without a fault, then one with faults, "
+		"on the inventory's hosts or the lab's, undone as in any run. It gives up when the "
 		"first fails, or when a fault leaves a node that is not well again within half a "
 		"minute; then it shows what it has learned. Its files are removed in any case. "
 		"Faults that need a restart are skipped unless the inventory allows it.",

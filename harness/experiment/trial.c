@@ -135,8 +135,14 @@ static void on_event(void *ctx, struct node *n, const json_t *event)
 	if (!what || !handle || t->is_spoilt)
 		return;
 	if (!strcmp(what, "undone")) {
-		err_set(&t->spoilt, -ECANCELED, "%s: its guard undid %s: %s", node_name(n), handle,
-			why ? why : "?");
+		if (why && !strcmp(why, "max_s"))
+			err_set(&t->spoilt, -ECANCELED,
+				"%s: an act's 'max_s' ran out before the fault's end; it is a "
+				"safety limit, the length is the scenario's phases.fault",
+				node_name(n));
+		else
+			err_set(&t->spoilt, -ECANCELED, "%s: its guard undid %s: %s", node_name(n),
+				handle, why ? why : "?");
 		t->is_spoilt = true;
 	}
 	job = strcmp(what, "exit") ? NULL : find_job(t, n, handle);

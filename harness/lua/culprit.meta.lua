@@ -360,7 +360,7 @@ function LabNode:wait(seconds, what, fn) end
 ---@field env? table<string, string>
 ---@field stdout? string   path on the node (default: discarded; workloads: kept with the run)
 ---@field stderr? string
----@field max_s? number    the node's guard undoes it after so many seconds
+---@field max_s? number    a safety limit, as that of every act (see Node), and not how long the fault lasts
 
 ---@class culprit.Context
 ---@field servers culprit.Node[]
@@ -396,6 +396,9 @@ function LabNode:wait(seconds, what, fn) end
 ---@field mount? string            clients
 ---@field folder string            the agent's own on the node; it goes with the session
 ---@field pids integer[]           the file system's processes there: a server's, a client's daemon
+---An act may have 'max_s': so many seconds after it began the node's guard undoes it, whatever happens. It is no length: an
+---attempt in which it ran out is invalid, since the fault must act until it is undone. The length is the scenario's
+---phases.fault; faults/README.md has a fault that acts for parts of each second.
 local Node = {}
 
 ---Starts a process that the node's guard kills, with all its descendants, when the fault ends.
