@@ -165,13 +165,19 @@ static bool is_gone(int rc)
 /* Fields of /proc/PID/stat by their numbers in proc_pid_stat(5). */
 struct stat_fields {
 	char state;               /* 3 */
+	pid_t parent;             /* 4 */
 	unsigned flags;           /* 9 */
 	unsigned long long start; /* 22 */
 	unsigned long env_start;  /* 50 */
 };
 
-/* -ESRCH: there is no such process, or it is a zombie. */
-static int read_stat(pid_t pid, struct stat_fields *f)
+static bool has_ended(const struct stat_fields *f)
+{
+	return f->state == 'Z' || f->state == 'X';
+}
+
+/* -ESRCH: there is no such process. A zombie has its fields. */
+static int read_fields(pid_t pid, struct stat_fields *f)
 {
 	char path[64], *text, *p;
 	int rc;
@@ -184,10 +190,9 @@ static int read_stat(pid_t pid, struct stat_fields *f)
 	p = strrchr(text, ')');
 	if (!p ||
 		sscanf(p + 1,
-			" %c %*d %*d %*d %*d %*d %u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d"
+			" %c %d %*d %*d %*d %*d %u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d"
 			" %*d %llu",
-			&f->state, &f->flags, &f->start) != 3 ||
-		f->state == 'Z' || f->state == 'X')
+			&f->state, &f->parent, &f->flags, &f->start) != 4)
 		rc = -ESRCH;
 	/* Field 3 follows the parenthesis and one blank. */
 	for (int field = 2; p && field < 50; field++)
@@ -195,6 +200,12 @@ static int read_stat(pid_t pid, struct stat_fields *f)
 	f->env_start = p ? strtoul(p, NULL, 10) : 1;
 	free(text);
 	return rc;
+}
+
+/* As read_fields, but -ESRCH also for a zombie. */
+static int read_stat(pid_t pid, struct stat_fields *f)
+{
+	return read_fields(pid, f) ?: has_ended(f) ? -ESRCH : 0;
 }
 
 int proc_start_time(pid_t pid, uint64_t *ticks)
@@ -205,6 +216,96 @@ int proc_start_time(pid_t pid, uint64_t *ticks)
 	if (!rc)
 		*ticks = f.start;
 	return rc;
+}
+
+/* One of all processes in a look at /proc. */
+struct relative {
+	struct proc_id id;
+	pid_t parent;
+	bool ended;   /* a zombie */
+	bool ours;    /* the calling process, or an ancestor of it */
+	bool reached; /* a descendant */
+};
+
+static struct relative *relative_of(struct relative *all, size_t n, pid_t pid)
+{
+	for (size_t i = 0; i < n; i++)
+		if (all[i].id.pid == pid)
+			return &all[i];
+	return NULL;
+}
+
+/* All processes, in the order of /proc. The count or -errno. */
+static ssize_t look_at_all(struct relative **out)
+{
+	struct relative *all = NULL, *more;
+	DIR *dir = opendir("/proc");
+	struct dirent *d;
+	size_t n = 0;
+	int rc = dir ? 0 : -errno;
+
+	while (!rc && (d = readdir(dir))) {
+		pid_t pid = (pid_t)atoi(d->d_name);
+		struct stat_fields f;
+
+		rc = pid > 0 ? read_fields(pid, &f) : -ESRCH;
+		if (!rc && !(n & (n - 1))) {
+			more = reallocarray(all, n ? 2 * n : 1, sizeof(*all));
+			all = more ?: all;
+			rc = more ? 0 : -ENOMEM;
+		}
+		if (!rc)
+			all[n++] = (struct relative){
+				.id = {pid, f.start}, .parent = f.parent, .ended = has_ended(&f)};
+		rc = rc == -ESRCH ? 0 : rc;
+	}
+	if (dir)
+		closedir(dir);
+	if (rc)
+		free(all);
+	else
+		*out = all;
+	return rc ?: (ssize_t)n;
+}
+
+/* The children of 'parent' that were not reached yet, behind the 'n' in 'found'; the new count. */
+static size_t reach_children(
+	struct relative *all, size_t n_all, pid_t parent, struct proc_id *found, size_t n)
+{
+	for (size_t i = 0; i < n_all; i++) {
+		if (all[i].parent != parent || all[i].reached || all[i].ours)
+			continue;
+		all[i].reached = true;
+		found[n++] = all[i].id;
+	}
+	return n;
+}
+
+int proc_descendants(const pid_t *of, size_t n_of, struct proc_id **out)
+{
+	struct relative *all = NULL, *r;
+	ssize_t n_all = look_at_all(&all);
+	struct proc_id *found = n_all < 0 ? NULL : calloc((size_t)n_all + 1, sizeof(*found));
+	size_t n = 0, live = 0;
+
+	if (!found) {
+		free(all);
+		return n_all < 0 ? (int)n_all : -ENOMEM;
+	}
+	for (pid_t at = getpid(); (r = relative_of(all, (size_t)n_all, at)) && !r->ours;
+		at = r->parent)
+		r->ours = true;
+	for (size_t i = 0; i < n_of; i++)
+		n = reach_children(all, (size_t)n_all, of[i], found, n);
+	for (size_t i = 0; i < n; i++)
+		n = reach_children(all, (size_t)n_all, found[i].pid, found, n);
+	/* Zombies only led to their children. */
+	for (size_t i = 0; i < n; i++)
+		if (!relative_of(all, (size_t)n_all, found[i].pid)->ended)
+			found[live++] = found[i];
+	free(all);
+	*out = found;
+	return (int)live;
 }
 
 /* Between the new address space and its first page a process in exec shows no environment

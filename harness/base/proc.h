@@ -1,6 +1,6 @@
 /*
  * Processes: run a program and collect its output, tell a process from a later one with the same
- * number, find or kill all processes that carry a tag in their environment.
+ * number, find its descendants, find or kill all processes that carry a tag in their environment.
  *
  * A tag is an environment variable that is set before exec and inherited by every descendant, also
  * by those that leave their process group or session. It is how the lab and the agent find their
@@ -30,6 +30,21 @@ int proc_run_ok(const char *const argv[], double timeout_s, char **output, struc
  * process for as long as the machine is up. -ESRCH when there is none, or a zombie; another -errno
  * when it cannot be read. */
 int proc_start_time(pid_t pid, uint64_t *ticks);
+
+/* A process and no later one with its number. */
+struct proc_id {
+	pid_t pid;
+	uint64_t start_ticks; /* as proc_start_time */
+};
+
+/* The live descendants of the 'n' processes 'of', each once; of one process, parents before their
+ * children. One of 'of' is among them if it is a descendant of another. Not the calling process and its ancestors
+ * below 'of', with all that these have started: an agent that was reached through a server of SSH is
+ * a descendant of that server. A process whose parent has ended is nobody's descendant.
+ *
+ * One look at /proc: what is forked during the look may be missing. Look again until nothing is new.
+ * '*out' is allocated. Returns the count or -errno. */
+int proc_descendants(const pid_t *of, size_t n, struct proc_id **out);
 
 /* Pids of all live processes whose environment holds NAME=VALUE ('prefix': any value that begins
  * with 'value'). '*pids' is allocated. Returns the count or -errno. A process in the middle of its
