@@ -275,10 +275,145 @@ static void test_exit_codes(void **state)
 }
 
 #define SHARED_TEST(f) cmocka_unit_test_setup_teardown(f, fresh, kill_busy)
+/* Processes that each make FAMILY_CALLS marked calls once there is a byte for them in a pipe: a
+ * server, the two that it forked before the tracer came, the child of one of them, and one that is
+ * forked later. They lead sessions of their own, as daemons do. */
+enum { FAMILY = 5, FAMILY_CALLS = 50, FAMILY_MARK = -4242 };
+
+static void family_calls(int place, int go)
+{
+	char byte;
+
+	truth->entry[place].pid = (uint32_t)getpid();
+	truth->n++;
+	if (read(go, &byte, 1) != 1)
+		_exit(1);
+	for (int i = 0; i < FAMILY_CALLS; i++)
+		close(FAMILY_MARK);
+}
+
+static void family_wait(int n)
+{
+	int status;
+
+	for (int i = 0; i < n; i++)
+		if (wait(&status) < 0 || status)
+			_exit(1);
+	_exit(0);
+}
+
+static pid_t start_family(int go)
+{
+	pid_t pid = fork();
+
+	if (pid)
+		return pid;
+	if (!fork()) {
+		setsid();
+		if (!fork()) {
+			setsid();
+			family_calls(0, go);
+			_exit(0);
+		}
+		family_calls(1, go);
+		if (!fork()) {
+			family_calls(2, go);
+			_exit(0);
+		}
+		family_wait(2);
+	}
+	if (!fork()) {
+		family_calls(3, go);
+		_exit(0);
+	}
+	family_calls(4, go);
+	family_wait(2);
+	_exit(1);
+}
+
+static int family_place(uint32_t pid)
+{
+	for (int i = 0; i < FAMILY; i++)
+		if (truth->entry[i].pid == pid)
+			return i;
+	return -1;
+}
+
+static void test_descendants_are_traced(void **state)
+{
+	unsigned calls[FAMILY] = {0}, starts[FAMILY] = {0}, ends[FAMILY] = {0};
+	pid_t server, tracer;
+	const struct record *rec;
+	struct log_reader *r;
+	struct err e;
+	int go[2], rc;
+
+	(void)state;
+	assert_int_equal(pipe(go), 0);
+	server = start_family(go[0]);
+	while (truth->n < FAMILY - 1)
+		sched_yield();
+	tracer = trace_pid(server);
+	assert_int_equal(write(go[1], "12345", FAMILY), FAMILY);
+	assert_int_equal(wait_exit(server), 0);
+	assert_int_equal(wait_exit(tracer), 0); /* by itself: nobody is left */
+	close(go[0]);
+	close(go[1]);
+	assert_int_equal(log_reader_new(log_path, &r, &e), 0);
+	while ((rc = log_next(r, &rec, &e)) == 1) {
+		bool call = rec->type == RECORD_CALL, process = rec->type == RECORD_PROCESS;
+		int place = call  ? family_place(rec->call.pid)
+			: process ? family_place(rec->process.pid)
+				  : -1;
+
+		if (place < 0)
+			continue;
+		calls[place] += call && rec->call.nr == SYS_close &&
+			(int)rec->call.args[0] == FAMILY_MARK;
+		starts[place] += process && rec->process.what == PROCESS_START;
+		ends[place] += process && rec->process.what == PROCESS_EXIT;
+	}
+	assert_int_equal(rc, 0);
+	log_reader_free(r);
+	for (int i = 0; i < FAMILY; i++) {
+		assert_int_equal(calls[i], FAMILY_CALLS);
+		assert_int_equal(starts[i], 1);
+		assert_int_equal(ends[i], 1);
+	}
+}
+
+/* One that is a descendant of the process that it traces does not trace itself. */
+static void test_ancestor_of_the_tracer(void **state)
+{
+	const struct record *rec;
+	struct log_reader *r;
+	struct err e;
+	pid_t shell;
+	int rc;
+
+	(void)state;
+	shell = fork();
+	if (!shell) {
+		pid_t tracer = trace_pid(getpid());
+
+		close(FAMILY_MARK);
+		kill(tracer, SIGTERM);
+		_exit(wait_exit(tracer));
+	}
+	assert_int_equal(wait_exit(shell), 0);
+	assert_int_equal(log_reader_new(log_path, &r, &e), 0);
+	while ((rc = log_next(r, &rec, &e)) == 1)
+		if (rec->type == RECORD_CALL)
+			assert_int_equal(rec->call.pid, shell);
+	assert_int_equal(rc, 0);
+	log_reader_free(r);
+}
+
 #define SHARED_TESTS                                                                               \
 	SHARED_TEST(test_truth_of_a_command), SHARED_TEST(test_truth_of_running_threads),          \
 		SHARED_TEST(test_comes_and_goes), SHARED_TEST(test_killed_tracer_leaves_it_alive), \
 		SHARED_TEST(test_full_disk_leaves_it_alive), SHARED_TEST(test_stop_and_continue),  \
-		SHARED_TEST(test_killed_inside_calls), SHARED_TEST(test_exit_codes)
+		SHARED_TEST(test_killed_inside_calls), SHARED_TEST(test_exit_codes),               \
+		SHARED_TEST(test_descendants_are_traced), SHARED_TEST(test_ancestor_of_the_tracer)
 
 #endif

@@ -36,6 +36,7 @@
 #include "harness/base/auto.h"
 #include "harness/base/clock.h"
 #include "harness/base/file.h"
+#include "harness/base/proc.h"
 
 enum {
 	DEFAULT_MEMORY = 64 << 20,
@@ -430,6 +431,19 @@ static bool is_process(pid_t pid)
 	return yes;
 }
 
+/* What the processes had forked before we came. */
+static int add_descendants(struct ebpf *x, const pid_t *pids, size_t n, struct err *e)
+{
+	auto_free struct proc_id *below = NULL;
+	int found = proc_descendants(pids, n, &below), rc = 0;
+
+	if (found < 0)
+		return err_errno(e, found, "cannot look for the descendants of the processes");
+	for (int i = 0; i < found && !rc; i++)
+		rc = add_numbers(x->skel->maps.targets, &below[i].pid, 1, 0, e);
+	return rc;
+}
+
 static int follow_pids(struct ebpf *x, struct err *e)
 {
 	const struct trace_request *r = x->r;
@@ -447,10 +461,12 @@ static int follow_pids(struct ebpf *x, struct err *e)
 			return err_set(e, -ESRCH, "there is no process %d", r->pids[i]);
 	}
 	rc = add_numbers(x->skel->maps.targets, pids, n, 0, e);
-	/* Until a pass finds nothing new: threads may have been started by one that was not
-	 * attached yet. */
+	/* Until a pass finds nothing new: threads and processes may have been started by one that
+	 * was not attached yet. */
 	do {
 		before = x->skel->bss->started;
+		if (rc == 0)
+			rc = add_descendants(x, pids, n, e);
 		if (rc == 0)
 			rc = walk_tasks(x, ITER_ATTACH, e);
 	} while (rc == 0 && x->skel->bss->started != before);

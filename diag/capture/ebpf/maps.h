@@ -68,10 +68,12 @@ struct {
 	__type(value, struct traced_thread);
 } threads SEC(".maps");
 
-/* Processes to attach to, by number; the value is 0 or TARGET_*. */
+/* Processes to attach to, by number; the value is 0 or TARGET_*. A server may have forked one for
+ * each of its clients. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 1100);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 8192);
 	__type(key, u32);
 	__type(value, u32);
 } targets SEC(".maps");

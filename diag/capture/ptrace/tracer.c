@@ -16,8 +16,10 @@
 #include <linux/audit.h>
 #include <linux/ptrace.h>
 
+#include "harness/base/auto.h"
 #include "harness/base/clock.h"
 #include "harness/base/file.h"
+#include "harness/base/proc.h"
 
 /* Never PTRACE_O_EXITKILL: a tracer that dies must not take a file server with it. */
 #define OPTIONS                                                                                    \
@@ -203,6 +205,9 @@ int tracer_attach(struct tracer *t, pid_t pid, struct err *e)
 
 	if (pid <= 0 || pid >= MAX_PID || status_field(pid, "\nTgid:") != pid)
 		return err_set(e, -ESRCH, "there is no process %d", pid);
+	/* Forked by one that we hold: its first stop is on the way. */
+	if (!t->process[pid] && status_field(pid, "\nTracerPid:") == getpid())
+		return 0;
 	p = process_add(t, pid, true);
 	if (!p)
 		return err_set(e, -ENOMEM, "out of memory");
@@ -241,6 +246,29 @@ int tracer_attach(struct tracer *t, pid_t pid, struct err *e)
 		process_drop(t, p);
 		return err_set(e, -ESRCH, "process %d has ended", pid);
 	}
+	return 0;
+}
+
+int tracer_attach_descendants(struct tracer *t, const pid_t *pids, size_t n, struct err *e)
+{
+	bool found;
+
+	do {
+		auto_free struct proc_id *below = NULL;
+		int count = proc_descendants(pids, n, &below), rc;
+
+		if (count < 0)
+			return err_errno(e, count, "cannot look for descendants");
+		found = false;
+		for (int i = 0; i < count; i++) {
+			if (below[i].pid >= MAX_PID || t->process[below[i].pid])
+				continue;
+			rc = tracer_attach(t, below[i].pid, e);
+			if (rc < 0 && rc != -ESRCH)
+				return rc;
+			found |= t->process[below[i].pid] != NULL;
+		}
+	} while (found);
 	return 0;
 }
 

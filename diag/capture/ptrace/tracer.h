@@ -73,6 +73,10 @@ void tracer_free(struct tracer *t);
 /* Attaches to all threads of 'pid'. -ESRCH, -EPERM with what to do. */
 int tracer_attach(struct tracer *t, pid_t pid, struct err *e);
 
+/* ... and to what the processes, which are attached, had forked before. What is forked later is
+ * followed, so a look that finds nothing new has found all. */
+int tracer_attach_descendants(struct tracer *t, const pid_t *pids, size_t n, struct err *e);
+
 /* Starts argv under trace; its first recorded call is the first one after exec. -errno of exec. */
 int tracer_launch(struct tracer *t, char **argv, struct err *e);
 
