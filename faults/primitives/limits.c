@@ -10,6 +10,8 @@
 
 #include "faults/primitives/procfs.h"
 #include "faults/primitives/target.h"
+#include "harness/base/clock.h"
+#include "harness/base/jget.h"
 
 static const struct resource {
 	const char *name;
@@ -35,6 +37,7 @@ static const struct resource {
 	{"sigpending", RLIMIT_SIGPENDING, "Max pending signals"},
 };
 
+#define SET_TIMEOUT_S 5
 #define N_SET 10 /* those of limits_set */
 #define N_RESOURCES (sizeof(resources) / sizeof(resources[0]))
 static_assert(N_RESOURCES == RLIM_NLIMITS, "a limit of the kernel is missing");
@@ -125,11 +128,30 @@ int limits_of(pid_t pid, struct rlimit out[RLIM_NLIMITS], struct err *e)
 	return rc;
 }
 
+/* Adds the soft limit of each descendant to its entry, which is that of a process before. */
+static int put_soft(json_t *inverse, const struct resource *r, struct err *e)
+{
+	json_t *list = jget(inverse, "descendants"), *one;
+	int64_t soft;
+	size_t i = 0;
+
+	while (i < json_array_size(list)) {
+		one = json_array_get(list, i);
+		if (read_one((pid_t)json_integer_value(json_array_get(one, 0)), r, &soft, NULL))
+			json_array_remove(list, i); /* it has ended */
+		else if (json_array_append_new(one, json_integer((json_int_t)soft)))
+			return err_errno(e, -ENOMEM, "cannot set a limit");
+		else
+			i++;
+	}
+	return 0;
+}
+
 int limits_inverse(pid_t pid, const char *resource, json_t **inverse, struct err *e)
 {
 	const struct resource *r = resource_find(resource);
+	auto_json json_t *made = NULL;
 	int64_t soft;
-	struct target t;
 	int rc;
 
 	if (!r)
@@ -137,12 +159,14 @@ int limits_inverse(pid_t pid, const char *resource, json_t **inverse, struct err
 			"there is no resource '%s'; there are as, core, cpu, data, fsize, memlock, "
 			"nofile, nproc, rss and stack",
 			resource);
-	rc = target_open(pid, &t, e) ?: read_one(pid, r, &soft, e);
+	rc = target_inverse(pid, &made, e) ?: read_one(pid, r, &soft, e) ?: put_soft(made, r, e);
 	if (rc)
 		return rc;
-	*inverse = json_pack("{s:i, s:I, s:s, s:I}", "pid", (int)pid, "start_ticks",
-		(json_int_t)t.ticks, "resource", resource, "soft", (json_int_t)soft);
-	return *inverse ? 0 : err_errno(e, -ENOMEM, "cannot set a limit");
+	if (json_object_set_new(made, "resource", json_string(resource)) ||
+		json_object_set_new(made, "soft", json_integer((json_int_t)soft)))
+		return err_errno(e, -ENOMEM, "cannot set a limit");
+	*inverse = AUTO_TAKE(made);
+	return 0;
 }
 
 /* The inverse, read: soft limit 'soft' of resource 'r' of process 't'. */
@@ -194,6 +218,71 @@ static int apply(const struct limit *l, struct err *e)
 	return rc;
 }
 
+/* 0 if 'rc' came from the end of the process, which may come at any moment. */
+static int unless_ended(const struct target *t, int rc)
+{
+	return rc && !target_alive(t, NULL) ? 0 : rc;
+}
+
+/* Is the limit another one? 1, 0 (also once the process has ended), or -errno. */
+static int differs(const struct limit *l, int64_t *is, struct err *e)
+{
+	int rc = target_alive(&l->t, e);
+
+	if (rc <= 0)
+		return rc;
+	rc = read_one(l->t.pid, l->r, is, e);
+	return rc ? unless_ended(&l->t, rc) : *is != l->soft;
+}
+
+/* Sets the limit unless it is so, or the process has ended. 1: it was set. */
+static int put(const struct limit *l, struct err *e)
+{
+	int64_t is;
+	int rc = differs(l, &is, e);
+
+	return rc <= 0 ? rc : unless_ended(&l->t, apply(l, e)) ?: 1;
+}
+
+/* A descendant may have lowered its hard limit, above which it is not raised. */
+static int put_below(const struct limit *parent, const struct target *t, struct err *e)
+{
+	struct limit l = {*t, parent->r, parent->soft};
+	struct limit_pair all[N_RESOURCES];
+	int rc = read_all(t->pid, all, e);
+	int64_t hard = rc ? 0 : all[l.r - resources].hard;
+
+	if (hard != LIMITS_UNLIMITED && (l.soft == LIMITS_UNLIMITED || l.soft > hard))
+		l.soft = hard;
+	return rc ? unless_ended(t, rc) : put(&l, e);
+}
+
+/* Until a look finds none that has another limit: a child may have been forked by one that had not
+ * been limited yet. */
+static int set_below(const json_t *inverse, const struct limit *l, struct err *e)
+{
+	double deadline = clock_mono_s() + SET_TIMEOUT_S;
+	int set = 1;
+
+	while (set) {
+		auto_targets struct targets all = {0};
+		int rc = targets_read(inverse, &all, e);
+
+		set = 0;
+		for (int i = 0; i < all.n && rc >= 0; i++) {
+			rc = put_below(l, &all.list[i], e);
+			set += rc > 0;
+		}
+		if (rc < 0)
+			return rc;
+		if (set && clock_mono_s() > deadline)
+			return err_set(e, -ETIMEDOUT,
+				"process %d forks faster than its descendants can be limited",
+				(int)l->t.pid);
+	}
+	return 0;
+}
+
 int limits_set(const json_t *inverse, int64_t soft, struct err *e)
 {
 	struct limit l;
@@ -204,48 +293,78 @@ int limits_set(const json_t *inverse, int64_t soft, struct err *e)
 			e, -EINVAL, "a limit must be 0 or above, or %d for none", LIMITS_UNLIMITED);
 	rc = inverse_read(inverse, &l, e);
 	l.soft = soft;
-	return rc ?: apply(&l, e);
+	return rc ?: apply(&l, e) ?: set_below(inverse, &l, e);
 }
 
-/* 0 if 'rc' came from the end of the process, which may come at any moment. */
-static int unless_ended(const struct target *t, int rc)
+/* The limit that the i-th descendant of the inverse had. */
+static bool former(const json_t *inverse, size_t i, const struct limit *of, struct limit *l)
 {
-	return rc && !target_alive(t, NULL) ? 0 : rc;
+	const json_t *one = json_array_get(jget(inverse, "descendants"), i);
+
+	*l = (struct limit){{(pid_t)json_integer_value(json_array_get(one, 0)),
+				    (uint64_t)json_integer_value(json_array_get(one, 1))},
+		of->r, json_integer_value(json_array_get(one, 2))};
+	return one != NULL;
 }
 
-/* Is the limit other than the inverse says? 1, 0 (also once the process has ended), or -errno. */
-static int differs(const json_t *inverse, struct limit *l, int64_t *is, struct err *e)
+/* Descendants forked since have their limit from the process: as long as theirs is the same 'is',
+ * they get the limit that it had. */
+static int undo_heirs(const json_t *inverse, const struct limit *l, int64_t is, struct err *e)
 {
-	int rc = inverse_read(inverse, l, e) ?: target_alive(&l->t, e);
+	auto_targets struct targets all = {0};
+	int rc = targets_read(inverse, &all, e);
 
-	if (rc <= 0)
-		return rc;
-	rc = read_one(l->t.pid, l->r, is, e);
-	return rc ? unless_ended(&l->t, rc) : *is != l->soft;
+	for (int i = 0; i < all.n && rc >= 0; i++) {
+		struct limit heir = {all.list[i], l->r, l->soft}, other;
+		int64_t theirs;
+		bool listed = heir.t.pid == l->t.pid;
+
+		for (size_t k = 0; !listed && former(inverse, k, l, &other); k++)
+			listed = heir.t.pid == other.t.pid && heir.t.ticks == other.t.ticks;
+		if (!listed && (rc = differs(&heir, &theirs, e)) > 0 && theirs == is)
+			rc = put(&heir, e);
+	}
+	return rc < 0 ? rc : 0;
 }
 
+/* The process comes last: an undo that was cut off still knows from it what its heirs have. */
 static int limits_undo(const json_t *inverse, bool *was_there, struct err *e)
 {
-	struct limit l;
+	struct limit l, other;
 	int64_t is;
-	int rc = differs(inverse, &l, &is, e);
+	int rc = inverse_read(inverse, &l, e);
 
+	for (size_t i = 0; rc >= 0 && former(inverse, i, &l, &other); i++) {
+		rc = put(&other, e);
+		*was_there |= rc > 0;
+	}
+	rc = rc < 0 ? rc : differs(&l, &is, e);
 	if (rc <= 0)
 		return rc;
 	*was_there = true;
-	return unless_ended(&l.t, apply(&l, e));
+	rc = undo_heirs(inverse, &l, is, e) ?: put(&l, e);
+	return rc < 0 ? rc : 0;
 }
 
-static int limits_verify(const json_t *inverse, struct err *e)
+static int verify_one(const struct limit *l, struct err *e)
 {
-	struct limit l;
 	int64_t is;
-	int rc = differs(inverse, &l, &is, e);
+	int rc = differs(l, &is, e);
 
 	return rc <= 0
 		? rc
 		: err_set(e, -EBUSY, "limit %s of process %d is still %" PRId64 ", not %" PRId64,
-			  l.r->name, (int)l.t.pid, is, l.soft);
+			  l->r->name, (int)l->t.pid, is, l->soft);
+}
+
+static int limits_verify(const json_t *inverse, struct err *e)
+{
+	struct limit l, other;
+	int rc = inverse_read(inverse, &l, e) ?: verify_one(&l, e);
+
+	for (size_t i = 0; !rc && former(inverse, i, &l, &other); i++)
+		rc = verify_one(&other, e);
+	return rc;
 }
 
 const struct primitive limits_primitive = {

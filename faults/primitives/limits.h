@@ -1,7 +1,7 @@
 /*
- * The limits primitive: the soft limit of a resource of a running process (Kasick et al. 2009,
- * section 5: a server that may open no more files). The hard limit stays, since it could not always
- * be raised again. The inverse is the previous soft limit.
+ * The limits primitive: the soft limit of a resource of a running process and its descendants
+ * (Kasick et al. 2009, section 5: a server that may open no more files). The hard limit stays,
+ * since it could not always be raised again. The inverse is the previous soft limit of each.
  */
 #ifndef CULPRIT_FAULTS_LIMITS_H
 #define CULPRIT_FAULTS_LIMITS_H

@@ -45,86 +45,94 @@ bool signal_is_stopped(pid_t pid)
 
 int signal_inverse(pid_t pid, json_t **inverse, struct err *e)
 {
+	auto_targets struct targets all = {0};
+	auto_json json_t *made = NULL;
 	struct procfs_stat st;
-	struct target t;
-	int rc = target_open(pid, &t, e);
+	int rc = target_inverse(pid, &made, e) ?: targets_read(made, &all, e);
 
 	if (rc)
 		return rc;
-	if (procfs_stat(pid, 0, &st) && st.state == 'T')
-		return err_set(e, -EALREADY, "process %d is stopped already", (int)pid);
-	*inverse = json_pack("{s:i, s:I}", "pid", (int)pid, "start_ticks", (json_int_t)t.ticks);
-	return *inverse ? 0 : err_errno(e, -ENOMEM, "cannot stop process %d", (int)pid);
+	for (int i = 0; i < all.n; i++)
+		if (procfs_stat(all.list[i].pid, 0, &st) && st.state == 'T')
+			return err_set(e, -EALREADY, "process %d is stopped already",
+				(int)all.list[i].pid);
+	*inverse = AUTO_TAKE(made);
+	return 0;
+}
+
+/* One whose threads all have one of the states in 'states', or do not all have one; 0: there is
+ * none; or -errno. */
+static pid_t find(const struct targets *all, const char *states, bool have, struct err *e)
+{
+	for (int i = 0; i < all->n; i++) {
+		int found = 0, n = count_threads(all->list[i].pid, states, &found);
+
+		if (n < 0 && n != -ENOENT)
+			return err_errno(e, n, "cannot look at process %d", (int)all->list[i].pid);
+		if (n > 0 && (n == found) == have)
+			return all->list[i].pid;
+	}
+	return 0;
 }
 
 /* Until two looks in a row find all threads stopped: a traced one is in 't' for a moment with every
- * system call. */
-static int wait_stopped(const struct target *t, struct err *e)
+ * system call. A parent is signalled before its children, and again in each round: once it is
+ * stopped it forks no more, so a later look finds all that it has forked. */
+int signal_stop(const json_t *inverse, struct err *e)
 {
 	double deadline = clock_mono_s() + STOP_TIMEOUT_S;
+	struct target t;
 	int right = 0;
 
 	for (;;) {
-		int found, n = count_threads(t->pid, "TtD", &found), rc = target_require(t, e);
+		auto_targets struct targets all = {0};
+		pid_t running;
+		int rc = target_read(inverse, &t, e) ?: target_require(&t, e);
 
+		rc = rc ?: targets_read(inverse, &all, e);
+		rc = rc ?: targets_signal(&all, SIGSTOP, false, e);
 		if (rc)
 			return rc;
-		if (n < 0)
-			return err_errno(e, n, "cannot look at process %d", (int)t->pid);
-		right = n > 0 && found == n ? right + 1 : 0;
+		running = find(&all, "TtD", false, e);
+		if (running < 0)
+			return running;
+		right = running ? 0 : right + 1;
 		if (right == 2)
 			return 0;
 		if (!procfs_nap(deadline))
-			return err_set(e, -ETIMEDOUT, "process %d does not stop", (int)t->pid);
+			return err_set(
+				e, -ETIMEDOUT, "process %d does not stop", (int)(running ?: t.pid));
 	}
 }
 
-int signal_stop(const json_t *inverse, struct err *e)
+/* Also those that do not look stopped: the SIGSTOP may not have arrived yet. Children go on before
+ * their parent, which may look after them. */
+static int signal_undo(const json_t *inverse, bool *was_there, struct err *e)
 {
-	struct target t;
-	int rc = target_read(inverse, &t, e) ?: target_require(&t, e);
+	auto_targets struct targets all = {0};
+	int rc = targets_read(inverse, &all, e);
 
 	if (rc)
 		return rc;
-	if (kill(t.pid, SIGSTOP) < 0)
-		return err_errno(e, -errno, "cannot stop process %d", (int)t.pid);
-	return wait_stopped(&t, e);
-}
-
-static int signal_undo(const json_t *inverse, bool *was_there, struct err *e)
-{
-	struct target t;
-	int rc = target_read(inverse, &t, e) ?: target_alive(&t, e);
-
-	if (rc <= 0)
-		return rc;
-	*was_there = signal_is_stopped(t.pid);
-	/* Even if it does not look stopped: the SIGSTOP may not have arrived yet. */
-	if (kill(t.pid, SIGCONT) < 0 && errno != ESRCH)
-		return err_errno(e, -errno, "cannot let process %d go on", (int)t.pid);
-	return 0;
+	for (int i = 0; i < all.n; i++)
+		*was_there |= signal_is_stopped(all.list[i].pid);
+	return targets_signal(&all, SIGCONT, true, e);
 }
 
 /* A stop holds all threads; a tracer's stops do not hold all of them at once. */
 static int signal_verify(const json_t *inverse, struct err *e)
 {
 	double deadline = clock_mono_s() + GO_TIMEOUT_S;
-	struct target t;
-	int rc = target_read(inverse, &t, e);
 
-	if (rc)
-		return rc;
-	while ((rc = target_alive(&t, e)) > 0) {
-		int stopped, n = count_threads(t.pid, "Tt", &stopped);
+	for (;;) {
+		auto_targets struct targets all = {0};
+		int rc = targets_read(inverse, &all, e) ?: find(&all, "Tt", true, e);
 
-		if (n < 0 && n != -ENOENT)
-			return err_errno(e, n, "cannot look at process %d", (int)t.pid);
-		if (n > stopped)
-			return 0;
+		if (rc <= 0)
+			return rc;
 		if (!procfs_nap(deadline))
-			return err_set(e, -EBUSY, "process %d is still stopped", (int)t.pid);
+			return err_set(e, -EBUSY, "process %d is still stopped", rc);
 	}
-	return rc;
 }
 
 const struct primitive signal_primitive = {

@@ -1,6 +1,6 @@
 /*
- * The signal primitive: stops a process (SIGSTOP), so that it hangs with all its threads, sockets
- * and locks. Undo lets it go on (SIGCONT).
+ * The signal primitive: stops a process and its descendants (SIGSTOP), so that they hang with all
+ * their threads, sockets and locks. Undo lets them go on (SIGCONT).
  */
 #ifndef CULPRIT_FAULTS_SIGNAL_H
 #define CULPRIT_FAULTS_SIGNAL_H
@@ -9,12 +9,12 @@
 
 #include "faults/primitives/primitive.h"
 
-/* The inverse of signal_stop; new reference. -ESRCH; -EALREADY: somebody else has stopped it, and
- * does not expect it to go on. */
+/* The inverse of signal_stop; new reference. -ESRCH; -EALREADY: somebody else has stopped it or a
+ * descendant, and does not expect that to go on. */
 int signal_inverse(pid_t pid, json_t **inverse, struct err *e);
 
-/* Stops it and waits until every thread is stopped, or in an uninterruptible wait in the kernel; at
- * most 5 s (-ETIMEDOUT). */
+/* Stops it, then its descendants, until every thread of all is stopped, or in an uninterruptible
+ * wait in the kernel; at most 5 s (-ETIMEDOUT). */
 int signal_stop(const json_t *inverse, struct err *e);
 
 /* Is every thread of 'pid' stopped? A traced thread looks the same for a moment in each system

@@ -8,9 +8,13 @@
 #include "faults/primitives/limits.h"
 #include "faults/primitives/signal.h"
 
-/* A process with three more threads, all of which count, in memory shared with us. */
+/* A process with three more threads, all of which count, in memory shared with us; or a family of
+ * four processes that do. */
 struct counters {
 	volatile unsigned long turns[4];
+	volatile pid_t pids[4];
+	volatile bool heir_wanted;
+	volatile pid_t heir; /* forked once it was wanted */
 };
 
 static struct counters *shared;
@@ -26,15 +30,20 @@ static void *count(void *slot)
 	return NULL;
 }
 
-static pid_t start_target(void)
+static void share(void)
 {
-	pid_t pid;
-
 	if (!shared)
 		shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
 			MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	assert_ptr_not_equal(shared, MAP_FAILED);
 	memset(shared, 0, sizeof(*shared));
+}
+
+static pid_t start_target(void)
+{
+	pid_t pid;
+
+	share();
 	pid = fork();
 	if (pid == 0) {
 		pthread_t thread;
@@ -58,6 +67,67 @@ static void assert_counts(void)
 		while (shared->turns[i] == from)
 			assert_true(clock_mono_s() < deadline);
 	}
+}
+
+static void be_member(int place)
+{
+	shared->pids[place] = getpid();
+	for (;;) {
+		++shared->turns[place];
+		if (place == 1 && shared->heir_wanted && !shared->heir) {
+			pid_t pid = fork();
+
+			while (!pid)
+				pause();
+			shared->heir = pid;
+		}
+		nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+	}
+}
+
+/* Forks without end, as a server whose clients come and go. */
+static void be_forker(void)
+{
+	shared->pids[3] = getpid();
+	for (;;) {
+		if (!fork()) {
+			++shared->turns[3];
+			_exit(0);
+		}
+		wait(NULL);
+	}
+}
+
+/* A server: 0, its children 1 and 3, and 2, the child of 1. They lead sessions of their own. */
+static pid_t start_family(void)
+{
+	pid_t pid;
+
+	share();
+	pid = fork();
+	if (pid)
+		return pid;
+	if (!fork()) {
+		setsid();
+		if (!fork()) {
+			setsid();
+			be_member(2);
+		}
+		be_member(1);
+	}
+	if (!fork())
+		be_forker();
+	be_member(0);
+	return 0;
+}
+
+static void end_family(pid_t pid)
+{
+	if (shared->heir)
+		kill(shared->heir, SIGKILL);
+	for (int i = 3; i >= 0; i--)
+		kill(shared->pids[i], SIGKILL);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
 }
 
 static void assert_still(void)
@@ -179,6 +249,86 @@ static void stop_holds_all_threads(void **unused)
 	end_target(pid);
 	free(clean);
 	free(after);
+}
+
+static void stop_holds_descendants(void **unused)
+{
+	pid_t pid = start_family();
+	const char *handle;
+	struct peer p;
+
+	(void)unused;
+	assert_counts();
+	peer_start(&p, LONG_LEASE, NULL, NULL);
+	handle = take_text(peer_call(&p, "signal.stop", stop_arguments(pid)), "handle");
+	assert_still();
+	json_decref(peer_call(&p, "undo", handle_args(handle)));
+	assert_counts();
+	kill(shared->pids[2], SIGSTOP);
+	while (!signal_is_stopped(shared->pids[2]))
+		;
+	peer_refused(&p, "signal.stop", stop_arguments(pid), "stopped already", 0);
+	kill(shared->pids[2], SIGCONT);
+	assert_counts();
+	assert_int_equal(peer_end(&p), 0);
+	end_family(pid);
+}
+
+/* The guard knows descendants from its journal, also once their parent has ended. */
+static void guard_lets_descendants_go_on(void **unused)
+{
+	pid_t pid = start_family();
+	char *clean;
+	struct peer p;
+
+	(void)unused;
+	assert_counts();
+	clean = fingerprint();
+	peer_start(&p, LONG_LEASE, NULL, NULL);
+	json_decref(peer_call(&p, "signal.stop", stop_arguments(pid)));
+	assert_still();
+	kill(pid, SIGKILL);
+	wait_dead(pid);
+	kill(p.pid, SIGKILL);
+	until_clean(clean, 10);
+	for (int i = 1; i < 4; i++)
+		for (unsigned long from = shared->turns[i]; shared->turns[i] == from;)
+			;
+	assert_int_equal(peer_end(&p), 128 + SIGKILL);
+	for (int i = 1; i < 4; i++)
+		kill(shared->pids[i], SIGKILL);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	free(clean);
+}
+
+static void limit_reaches_descendants(void **unused)
+{
+	struct rlimit own;
+	pid_t pid = start_family();
+	rlim_t before;
+	const char *handle;
+	struct peer p;
+
+	(void)unused;
+	assert_counts();
+	before = soft_limit(pid);
+	assert_return_code(prlimit(shared->pids[2], RLIMIT_NOFILE, NULL, &own), errno);
+	own.rlim_cur = 77;
+	assert_return_code(prlimit(shared->pids[2], RLIMIT_NOFILE, &own, NULL), errno);
+	peer_start(&p, LONG_LEASE, NULL, NULL);
+	handle = take_text(peer_call(&p, "limits.set", limit_arguments(pid, 50)), "handle");
+	shared->heir_wanted = true;
+	while (!shared->heir)
+		;
+	assert_int_equal(soft_limit(shared->heir), 50);
+	for (int i = 0; i < 4; i++)
+		assert_int_equal(soft_limit(shared->pids[i]), 50);
+	json_decref(peer_call(&p, "undo", handle_args(handle)));
+	for (int i = 0; i < 4; i++)
+		assert_int_equal(soft_limit(shared->pids[i]), i == 2 ? 77 : before);
+	assert_int_equal(soft_limit(shared->heir), before);
+	assert_int_equal(peer_end(&p), 0);
+	end_family(pid);
 }
 
 static void stop_under_a_tracer(void **unused)
@@ -322,6 +472,9 @@ static int tests(void)
 		cmocka_unit_test(limit_is_set_and_undone),
 		cmocka_unit_test(limits_refuse),
 		cmocka_unit_test(stop_holds_all_threads),
+		cmocka_unit_test(stop_holds_descendants),
+		cmocka_unit_test(guard_lets_descendants_go_on),
+		cmocka_unit_test(limit_reaches_descendants),
 		cmocka_unit_test(stop_under_a_tracer),
 		cmocka_unit_test(guard_undoes_when_the_agent_is_killed),
 		cmocka_unit_test(max_s_ends_them),
