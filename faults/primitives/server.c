@@ -15,6 +15,7 @@
 #include "faults/primitives/process.h"
 #include "faults/primitives/procfs.h"
 #include "faults/primitives/server_impl.h"
+#include "faults/primitives/target.h"
 #include "faults/primitives/unit.h"
 #include "harness/base/clock.h"
 #include "harness/base/file.h"
@@ -22,6 +23,7 @@
 #include "harness/base/proc.h"
 
 #define GONE_S 60
+#define HOLD_S 1
 #define LISTEN_S 30
 #define SETTLE_S 0.3
 #define ABSENT_S 1.5 /* between two processes of one server, at most */
@@ -52,21 +54,53 @@ int server_lock(const char *dir, double wait_s, int *out, struct err *e)
 	return 0;
 }
 
-/* SIGKILL is sent in every round: a process that was just started has missed the first one. The
- * signal is sent at least once, even without any time to wait. */
-static int end(const json_t *server, int signo, double timeout_s, pid_t *who)
+/* Adds the processes that are the server, and the descendants of all; drops those that have ended.
+ * A descendant is known even once its parent has ended. The count, or -errno. */
+static int gather(const json_t *server, struct targets *all)
+{
+	pid_t pids[8];
+	struct target t;
+	int n = server_find(server, pids, 8), rc = n < 0 ? n : 0;
+
+	for (int i = 0; i < n && !rc; i++) {
+		rc = target_open(pids[i], &t, NULL);
+		rc = rc == -ESRCH ? 0 : rc ?: targets_add(all, &t);
+	}
+	rc = rc ?: targets_look(all, NULL);
+	return rc < 0 ? rc : all->n;
+}
+
+/* A process that has a signal forks no more: once a look finds no further descendant, none is
+ * missed by SIGKILL. If we are killed in between, server_verify finds the server stopped. */
+static void hold_all(const json_t *server, struct targets *all, double deadline)
+{
+	int before = 0, n = all->n;
+
+	while (n > before && n > 1 && clock_mono_s() <= deadline) {
+		before = n;
+		targets_signal(all, SIGSTOP, false, NULL);
+		n = gather(server, all);
+	}
+}
+
+/* SIGKILL is sent in every round, and to the descendants: a process that was just started has
+ * missed the first one. The signal is sent at least once, even without any time to wait. 'all' has
+ * what is known of the server, and gets what is left. */
+static int end(const json_t *server, struct targets *all, int signo, double timeout_s, pid_t *who)
 {
 	double deadline = clock_mono_s() + timeout_s;
-	pid_t pids[8];
-	bool sent = false;
 	int n;
 
-	while ((n = server_find(server, pids, 8)) != 0) {
+	if (signo != SIGKILL)
+		targets_signal(all, signo, false, NULL);
+	while ((n = gather(server, all)) != 0) {
 		if (n > 0)
-			*who = pids[0];
-		for (int i = 0; i < n && (!sent || signo == SIGKILL); i++)
-			kill(pids[i], signo);
-		sent = sent || n > 0;
+			*who = all->list[0].pid;
+		if (n > 0 && signo == SIGKILL) {
+			hold_all(server, all, clock_mono_s() + HOLD_S);
+			/* The server last: by it an undo finds those that are left. */
+			targets_signal(all, SIGKILL, true, NULL);
+		}
 		if (clock_mono_s() > deadline)
 			return n < 0 ? n : -EBUSY;
 		procfs_nap(deadline);
@@ -76,16 +110,18 @@ static int end(const json_t *server, int signo, double timeout_s, pid_t *who)
 
 /* Threads may hold files after the first thread has lost its arguments: the process must be gone,
  * or be a zombie with that thread alone. */
-static void wait_released(const pid_t *pids, int n)
+static void wait_released(const struct targets *all)
 {
 	double deadline = clock_mono_s() + GONE_S;
 	struct procfs_stat st;
 	char path[64];
 	struct stat dir;
 
-	for (int i = 0; i < n; i++) {
-		snprintf(path, sizeof(path), "/proc/%d/task", (int)pids[i]);
-		while (procfs_stat(pids[i], 0, &st) &&
+	for (int i = 0; i < all->n; i++) {
+		const struct target *t = &all->list[i];
+
+		snprintf(path, sizeof(path), "/proc/%d/task", (int)t->pid);
+		while (procfs_stat(t->pid, 0, &st) && st.start == t->ticks &&
 			(st.state != 'Z' || stat(path, &dir) < 0 || dir.st_nlink > 3) &&
 			procfs_nap(deadline))
 			;
@@ -94,37 +130,37 @@ static void wait_released(const pid_t *pids, int n)
 
 /* A crash is a SIGKILL, and systemd is told afterwards, so that it does not start the server again.
  * Else systemd stops it as its unit says. */
-static int stop_unit(const json_t *server, double grace_s, bool *was_there, struct err *e)
+static int stop_unit(const json_t *server, struct targets *all, double grace_s, struct err *e)
 {
-	pid_t pids[8], who;
+	pid_t who;
 
 	if (!server_unit(server))
 		return 0;
-	if (server_find(server, pids, 8) != 0)
-		*was_there = true;
 	if (grace_s <= 0)
-		end(server, SIGKILL, 0, &who);
+		end(server, all, SIGKILL, 0, &who);
 	return unit_stop(server_unit(server), e);
 }
 
 int server_stop(const json_t *server, double grace_s, bool *was_there, struct err *e)
 {
-	pid_t pids[8], who = 0;
-	int n, rc = stop_unit(server, grace_s, was_there, e);
+	auto_targets struct targets all = {0}, at_first = {0};
+	int n = gather(server, &all), rc = n < 0 ? n : 0;
+	pid_t who = 0;
 
+	for (int i = 0; i < n && !rc; i++)
+		rc = targets_add(&at_first, &all.list[i]);
+	if (rc)
+		return err_errno(e, rc, "cannot look for the server");
+	if (n)
+		*was_there = true;
+	rc = stop_unit(server, &all, grace_s, e);
 	if (rc)
 		return rc;
-	n = server_find(server, pids, 8);
-	if (n < 0)
-		return err_errno(e, n, "cannot look for the server");
-	if (!n)
-		return 0;
-	*was_there = true;
 	if (grace_s > 0)
-		rc = end(server, SIGTERM, grace_s, &who);
+		rc = end(server, &all, SIGTERM, grace_s, &who);
 	if (grace_s <= 0 || rc)
-		rc = end(server, SIGKILL, GONE_S, &who);
-	wait_released(pids, n);
+		rc = end(server, &all, SIGKILL, GONE_S, &who);
+	wait_released(&at_first);
 	return rc ? err_set(e, rc, "the server, process %d, does not end", (int)who) : 0;
 }
 
@@ -405,6 +441,7 @@ static int verify_unit(const json_t *server, pid_t pid, struct err *e)
 
 int server_verify(const json_t *server, bool again, struct err *e)
 {
+	struct procfs_stat st;
 	pid_t pids[2];
 	int n = server_find(server, pids, 2), who;
 
@@ -416,6 +453,8 @@ int server_verify(const json_t *server, bool again, struct err *e)
 	if (again && is_learnt_one(server, pids[0]))
 		return err_set(
 			e, -EBUSY, "the server, process %d, has not been started again", who);
+	if (procfs_stat(pids[0], 0, &st) && st.state == 'T')
+		return err_set(e, -EBUSY, "the server, process %d, is stopped", who);
 	if (!server_unchanged(server, pids[0]))
 		return err_set(e, -EBUSY,
 			"the server, process %d, has not the user and limits that it had", who);

@@ -3,7 +3,9 @@
  *
  * It does not belong to the agent: it has no tag and a session of its own, and outlives agent and
  * guard. Its executable and argument list identify it over restarts, so no other process may have
- * the same ones. A server that its supervisor has already started again is used as it is.
+ * the same ones, but for its descendants: a server may fork a process for each client. They are
+ * stopped with it, and never started. A server that its supervisor has already started again is
+ * used as it is.
  *
  * The started server has the same arguments, environment, folder, umask, user, groups, limits,
  * priority, OOM score, cgroup, standard descriptors (files and devices; pipes and sockets become
@@ -36,8 +38,9 @@ bool server_is_walled(const json_t *server);
  * again. */
 int server_learn(pid_t pid, json_t **server, struct err *e);
 
-/* The live processes that are it (two while it goes into the background); at most 'room'. The
- * count, or -errno when that cannot be found out. */
+/* The live processes that are it; at most 'room'. Not their descendants: a process that it forked
+ * for a client is a part of it. The count (two: it is started twice), or -errno when that cannot be
+ * found out. */
 int server_find(const json_t *server, pid_t *pids, int room);
 
 /* True if 'pid' runs under the user and limits that were learnt. */
@@ -46,8 +49,8 @@ bool server_unchanged(const json_t *server, pid_t pid);
 /* True if it listens on every port on which it listened. */
 bool server_listens(const json_t *server, pid_t pid);
 
-/* Sends SIGTERM if 'grace_s' > 0, then SIGKILL, and waits until it is gone: at most 60 s, which one
- * in the middle of a write to a slow disk may need. */
+/* Sends SIGTERM if 'grace_s' > 0, then SIGKILL, to it and its descendants, and waits until all are
+ * gone: at most 60 s, which one in the middle of a write to a slow disk may need. */
 int server_stop(const json_t *server, double grace_s, bool *was_there, struct err *e);
 
 struct server_change {

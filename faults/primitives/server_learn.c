@@ -11,6 +11,7 @@
 #include "faults/primitives/limits.h"
 #include "faults/primitives/procfs.h"
 #include "faults/primitives/server_impl.h"
+#include "faults/primitives/target.h"
 #include "faults/primitives/unit.h"
 #include "harness/base/jget.h"
 #include "harness/base/proc.h"
@@ -118,23 +119,61 @@ bool server_is_walled(const json_t *server)
 	return jget_true(server, "walled");
 }
 
-int server_find(const json_t *server, pid_t *pids, int room)
+/* All processes with its program and arguments. */
+static int find_all(const json_t *server, struct targets *all)
 {
 	auto_free char *exe = server_bytes(jget(server, "exe"));
 	auto_dir DIR *dir = exe ? opendir("/proc") : NULL;
-	int n = 0, rc = dir ? 0 : exe ? -errno : -ENOMEM;
-	uint64_t ticks;
+	int rc = dir ? 0 : exe ? -errno : -ENOMEM;
+	struct target t;
 
-	for (pid_t pid; rc >= 0 && (pid = procfs_next(dir));) {
-		rc = pid != getpid() ? is_it(server, exe, pid) : 0;
+	while (rc >= 0 && (t.pid = procfs_next(dir))) {
+		rc = t.pid != getpid() ? is_it(server, exe, t.pid) : 0;
 		/* A zombie has no arguments, unless it has threads that still run in the kernel and
 		 * hold files. */
-		if (rc > 0 && (rc = proc_start_time(pid, &ticks)) == 0 && n < room)
-			pids[n++] = pid;
+		if (rc > 0 && (rc = proc_start_time(t.pid, &t.ticks)) == 0)
+			rc = targets_add(all, &t);
 		if (rc == -ESRCH)
 			rc = 0;
 	}
-	return rc < 0 ? rc : n;
+	return rc < 0 ? rc : 0;
+}
+
+/* A process that it has forked for a client has its program and arguments, too. */
+static int drop_descendants(struct targets *all)
+{
+	auto_free struct proc_id *below = NULL;
+	auto_free pid_t *pids = calloc((size_t)all->n, sizeof(*pids));
+	int kept = 0, n;
+
+	for (int i = 0; pids && i < all->n; i++)
+		pids[i] = all->list[i].pid;
+	n = pids ? proc_descendants(pids, (size_t)all->n, &below) : -ENOMEM;
+	for (int i = 0; n > 0 && i < all->n; i++) {
+		bool is_below = false;
+
+		for (int k = 0; k < n && !is_below; k++)
+			is_below = below[k].pid == all->list[i].pid;
+		if (!is_below)
+			all->list[kept++] = all->list[i];
+	}
+	if (n > 0)
+		all->n = kept;
+	return n < 0 ? n : 0;
+}
+
+int server_find(const json_t *server, pid_t *pids, int room)
+{
+	auto_targets struct targets all = {0};
+	int rc = find_all(server, &all);
+
+	if (!rc && all.n > 1)
+		rc = drop_descendants(&all);
+	if (rc)
+		return rc;
+	for (int i = 0; i < all.n && i < room; i++)
+		pids[i] = all.list[i].pid;
+	return all.n < room ? all.n : room;
 }
 
 /* ---- ports ---- */

@@ -11,6 +11,7 @@
 
 #include "faults/primitives/procfs.h"
 #include "faults/primitives/server.h"
+#include "faults/primitives/target.h"
 #include "harness/base/file.h"
 
 #define GRACE_S 3 /* between SIGTERM and SIGKILL; enough for a small storage */
@@ -98,9 +99,7 @@ int service_prepare(const struct service_spec *s, const char *dir, const char *n
 	return *out ? 0 : err_errno(e, -ENOMEM, "cannot describe the server");
 }
 
-/* Soft limits of a running server. They come last, since a program may raise its own at its
- * start. */
-static int set_limits(const struct service_spec *s, pid_t pid, struct err *e)
+static int set_limits_of(const struct service_spec *s, pid_t pid, struct err *e)
 {
 	for (int i = 0; i < SERVICE_LIMITS; i++) {
 		struct rlimit l;
@@ -114,6 +113,27 @@ static int set_limits(const struct service_spec *s, pid_t pid, struct err *e)
 			return err_errno(e, -errno, "cannot limit process %d", (int)pid);
 	}
 	return 0;
+}
+
+/* Soft limits of a running server and its descendants. They come last, since a program may raise
+ * its own at its start. The server is limited first, so a look that finds nothing new has found
+ * all: children inherit limits. */
+static int set_limits(const struct service_spec *s, pid_t pid, struct err *e)
+{
+	auto_targets struct targets all = {0};
+	struct target t;
+	int n = 0, more, rc = target_open(pid, &t, e) ?: targets_add(&all, &t);
+
+	do {
+		for (; n < all.n && !rc; n++) {
+			rc = set_limits_of(s, all.list[n].pid, e);
+			if (n && rc == -ESRCH)
+				rc = 0;
+		}
+		more = rc ?: targets_look(&all, e);
+		n = more > 0 ? all.n - more : n;
+	} while (more > 0);
+	return more;
 }
 
 /* The inverse, read. */
