@@ -123,6 +123,50 @@ static json_t *as_type(json_t *v, json_type type)
 	return type == JSON_ARRAY ? json_array() : json_object();
 }
 
+static json_int_t parent_of(const json_t *processes, json_int_t pid)
+{
+	json_t *p;
+	size_t i;
+
+	json_array_foreach(processes, i, p) {
+		if (jget_int(p, "pid") == pid)
+			return jget_int(p, "ppid");
+	}
+	return 0;
+}
+
+static bool has_number(const json_t *pids, json_int_t pid)
+{
+	json_t *value;
+	size_t i;
+
+	json_array_foreach(pids, i, value) {
+		if (json_is_integer(value) && json_integer_value(value) == pid)
+			return true;
+	}
+	return false;
+}
+
+/* Leaves out each process that is a descendant of another one: tracers and faults find it by
+ * themselves, and it may have come with a client. The fingerprint must not change with it. */
+static json_t *without_descendants(const json_t *pids, const json_t *processes)
+{
+	json_t *kept = json_array(), *value;
+	size_t i;
+
+	json_array_foreach(pids, i, value) {
+		json_int_t at = json_integer_value(value);
+		size_t steps = json_array_size(processes);
+
+		do
+			at = parent_of(processes, at);
+		while (at > 0 && steps-- && !has_number(pids, at));
+		if (at <= 0 || !has_number(pids, at))
+			json_array_append(kept, value);
+	}
+	return kept;
+}
+
 int fs_pids(struct fs *fs, const struct host *host, const json_t *processes, json_t **pids,
 	struct err *e)
 {
@@ -143,8 +187,10 @@ int fs_pids(struct fs *fs, const struct host *host, const json_t *processes, jso
 		return luax_complain(
 			NULL, NULL, e, "the file-system adapter must return a list of pids");
 	}
-	if (!rc)
-		*pids = found;
+	if (!rc) {
+		*pids = without_descendants(found, jget(processes, "processes"));
+		json_decref(found);
+	}
 	return rc;
 }
 

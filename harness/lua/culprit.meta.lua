@@ -172,7 +172,8 @@
 ---lab starts it. harness/fs/README.md is the manual.
 ---@class culprit.FileSystem
 ---@field summary string
----@field server_pids fun(host: table, processes: table[]): integer[]  the server's processes on a server
+---@field server_pids fun(host: table, processes: table[]): integer[]  the server's processes on a server. What
+---they fork is traced, stopped, limited and killed with them; a process below another one of the list is left out
 ---@field client_pids fun(host: table, processes: table[]): integer[]  the client daemon's on a client
 ---@field discover? fun(host: table, processes: table[], run: fun(argv: string[]): string?): culprit.Found[]
 ---what serves on a server, what is mounted on a client: completes inventories that omit it; run() returns a
@@ -533,7 +534,7 @@ function Handle:undo() end
 local Prelude = {}
 
 ---check: the victim can do 'what' with each of its server processes (see Node:can; 'with': the further
----arguments of the act), and none of them is another's child.
+---arguments of the act).
 ---@param ctx culprit.Context
 ---@param what string
 ---@param with? table

@@ -182,6 +182,37 @@ static struct fs *adapter(const char *service)
 	return fs;
 }
 
+/* A server that forks for each client is one process to the fingerprint, whoever is connected. */
+static void descendants_are_left_out(void **state)
+{
+	char path[] = "/tmp/fs-test-XXXXXX.lua";
+	const struct host h = {.ssh = {.name = "s1"}, .role = ROLE_SERVER};
+	int fd = mkstemps(path, 4);
+	json_t *processes, *pids, *wanted = json_pack("[i, i]", 40, 10);
+	struct fs *fs;
+	struct err e = {""};
+
+	(void)state;
+	assert_true(fd >= 0);
+	/* 20 is another program's, between 10 and its descendant 30. */
+	dprintf(fd,
+		"return { summary = 's', client_pids = function() return {} end, lost_errnos = {},\n"
+		"server_pids = function() return { 30, 40, 10, 11 } end }\n");
+	close(fd);
+	if (fs_load(path, &fs, &e))
+		fail_msg("%s", e.text);
+	unlink(path);
+	processes = json_pack("{s:[{s:i, s:i}, {s:i, s:i}, {s:i, s:i}, {s:i, s:i}, {s:i, s:i}]}",
+		"processes", "pid", 10, "ppid", 1, "pid", 11, "ppid", 10, "pid", 20, "ppid", 10,
+		"pid", 30, "ppid", 20, "pid", 40, "ppid", 1);
+	assert_int_equal(fs_pids(fs, &h, processes, &pids, &e), 0);
+	assert_true(json_equal(pids, wanted));
+	json_decref(processes);
+	json_decref(wanted);
+	json_decref(pids);
+	fs_free(fs);
+}
+
 static void a_port_is_needed_if_the_service_goes_by_it(void **state)
 {
 	static const struct {
@@ -315,6 +346,7 @@ int main(void)
 		cmocka_unit_test(what_an_adapter_leaves_out_has_a_meaning),
 		cmocka_unit_test(what_an_adapter_says_wrongly_is_refused_with_its_line),
 		cmocka_unit_test(what_is_found_alone_completes_a_host),
+		cmocka_unit_test(descendants_are_left_out),
 		cmocka_unit_test(a_port_is_needed_if_the_service_goes_by_it),
 		cmocka_unit_test(a_server_without_a_port_is_completed_by_its_storage),
 		cmocka_unit_test(what_is_ambiguous_or_missing_is_refused_with_what_there_is),

@@ -13,10 +13,10 @@
 
 #include "harness/lua/luax.h"
 
-/* 'pids' are the victim's; its processes are 10 and 20, and 30, a child of 20. */
+/* 'pids' are the victim's; its processes are 10 and 20. */
 static const char victim[] =
 	"local pids, gone = ...\n"
-	"local log, lives = {}, { [10] = 1, [20] = 1, [30] = 20 }\n"
+	"local log, lives = {}, { [10] = 1, [20] = 1 }\n"
 	"for _, pid in ipairs(gone) do lives[pid] = nil end\n"
 	"local function note(what) return function(_, with)\n"
 	"  log[#log + 1] = what .. ' ' .. with.pid end end\n"
@@ -83,15 +83,6 @@ static void kill_and_limits_hit_all(void **unused)
 		"can 10; can 20; limit 10; limit 20", "");
 	expect("err-fsize", "{ 10, 20 }", "{ 20 }", "inject verify", "limit 10; limit 20",
 		"a server has ended before it met its limit");
-}
-
-static void a_child_of_another_server_cannot_be_restarted(void **unused)
-{
-	(void)unused;
-	for (int i = 0; i < 2; i++)
-		expect(i ? "kill" : "err-fsize", "{ 10, 20, 30 }", "{}", "check", "can 10; can 20",
-			"s1: server process 30 is a child of server process 20, so it cannot be "
-			"restarted alone");
 }
 
 static void faults_on_storage_need_one(void **unused)
@@ -175,7 +166,6 @@ int main(void)
 {
 	const struct CMUnitTest all[] = {
 		cmocka_unit_test(kill_and_limits_hit_all),
-		cmocka_unit_test(a_child_of_another_server_cannot_be_restarted),
 		cmocka_unit_test(faults_on_storage_need_one),
 		cmocka_unit_test(inodes_have_run_out),
 		cmocka_unit_test(memory_is_taken_where_it_is_the_victims),
