@@ -1,5 +1,6 @@
--- A server hangs: its process is stopped (SIGSTOP) with all its threads. Its sockets stay open, and the
--- kernel still acknowledges what arrives, so clients see a server that is connected but silent.
+-- A server hangs: its process is stopped (SIGSTOP) with all its threads and all that it has forked, which the agent
+-- has seen stopped before 'verify' looks at the process. Its sockets stay open, and the kernel still acknowledges what
+-- arrives, so clients see a server that is connected but silent.
 
 -- 'T': stopped; 't': stopped under a tracer.
 local function stopped(node)

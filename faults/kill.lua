@@ -1,6 +1,6 @@
--- A server crashes: SIGKILL. The kernel closes its sockets, so clients learn of it at once. All server
--- processes of the victim are killed, and later started again in the order in which the file system's own file
--- names them (server_pids).
+-- A server crashes: SIGKILL. The kernel closes its sockets, so clients learn of it at once. All server processes of the
+-- victim are killed, with all that they have forked, and later started again in the order in which the file system's own
+-- file names them (server_pids).
 --
 -- GlusterFS 10.3 (distribute, shards of 4 MiB): a client's write to the victim fails with ENOTCONN and dd
 -- ends; open of new names that belong to the victim fails with EIO or ENOTCONN. Clients reconnect within 4

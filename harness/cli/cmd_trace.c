@@ -177,7 +177,8 @@ struct options {
 
 #define AT(field) offsetof(struct options, field)
 static const struct option_row rows[] = {
-	{"pid", 'p', OPTION_LIST, AT(pid), "PID", "attach to this process; may be repeated"},
+	{"pid", 'p', OPTION_LIST, AT(pid), "PID",
+		"attach to this process and its descendants; may be repeated"},
 	{"out", 'o', OPTION_TEXT, AT(out), "FILE",
 		"write the log to FILE, which must not exist; 'culprit log FILE' prints it"},
 	{"summary", 'c', OPTION_FLAG, AT(summary), NULL, "print the sums of all calls, at the end"},

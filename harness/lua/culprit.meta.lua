@@ -430,7 +430,7 @@ function Node:limit(limit) end
 ---@return table<string, { soft: integer, hard: integer }>
 function Node:limits(pid) end
 
----Stops a process (SIGSTOP) with all its threads until the fault ends.
+---Stops a process (SIGSTOP) with all its threads and descendants until the fault ends.
 ---@param process { pid: integer, max_s?: number }
 ---@return culprit.Handle
 function Node:hold(process) end
