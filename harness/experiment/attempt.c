@@ -183,7 +183,10 @@ static int reduce(struct trial *t, struct reduction **m, struct reduction **seco
 		rc = measure_reduce(t, cluster, true, second, e);
 	if (cluster)
 		json_object_set_new(t->detail, "reduction", cluster);
-	return rc ? err_blame(e, ERR_DAMAGED, rc) : 0;
+	if (rc)
+		return err_blame(e, ERR_DAMAGED, rc);
+	rc = measure_check_served(t, *m, e);
+	return rc ? err_blame(e, ERR_CLUSTER, rc) : 0;
 }
 
 /* Writes the attempt. 'rc' and 'result->why' tell how the trial went. */

@@ -12,6 +12,7 @@
 #include "harness/lua/luax.h"
 
 #define FETCH_TIMEOUT_S 120
+#define SERVED_BYTES 65536
 
 typedef int (*file_fn)(void *ctx, const struct member *m, const char *file, struct err *e);
 
@@ -160,6 +161,40 @@ int measure_reduce(
 
 	free(full);
 	return rc;
+}
+
+static bool is_victim(const struct trial *t, const struct member *m)
+{
+	for (size_t i = 0; i < t->n_victims; i++)
+		if (t->victims[i] == m)
+			return true;
+	return false;
+}
+
+/* An empty trace alone proves nothing: a workload may leave a server out, and one that is killed or
+ * hangs makes no calls. But what a client receives from a server, the server has sent by a call.
+ * Exceptions: what it had sent before the tracers came may still arrive from a server that a fault
+ * holds from the start; and a few bytes may be another process's on the server's port. */
+int measure_check_served(const struct trial *t, const struct reduction *r, struct err *e)
+{
+	const json_t *traces = jget(t->detail, job_kinds[JOB_TRACER].sink);
+	const struct cluster *c = t->x->cluster;
+
+	for (size_t i = 0; i < c->n_servers; i++) {
+		const struct member *m = c->servers[i];
+		const json_t *calls = jget(jget(traces, m->name), "calls");
+		double bytes = reduce_received_bytes(r, m->name);
+
+		if (!json_is_integer(calls) || json_integer_value(calls) ||
+			(t->fault && t->fault->from_start && is_victim(t, m)) ||
+			bytes < SERVED_BYTES)
+			continue;
+		return err_set(e, -ENODATA,
+			"%s sent %.0f bytes to the clients, but its trace has no call; check "
+			"'server_pids' ('culprit doctor')",
+			m->name, bytes);
+	}
+	return 0;
 }
 
 static int store_file(void *ctx, const struct member *m, const char *file, struct err *e)

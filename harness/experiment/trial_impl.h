@@ -137,6 +137,9 @@ void measure_keep_output(struct trial *t, struct err *why);
 int measure_list_output(struct trial *t, struct err *e);
 /* Removes the attempt's files from the nodes that can be reached. */
 void measure_discard(struct cluster *c);
+/* -ENODATA: a server answered the clients, and its trace has no call: the traced processes were not
+ * those that serve. */
+int measure_check_served(const struct trial *t, const struct reduction *r, struct err *e);
 /* reduce_traces of the attempt's files; 'second': of the second tracer's traces. */
 int measure_reduce(
 	struct trial *t, const json_t *cluster, bool second, struct reduction **out, struct err *e);

@@ -75,6 +75,19 @@ void reduce_free(struct reduction *r)
 	free(r);
 }
 
+double reduce_received_bytes(const struct reduction *r, const char *server)
+{
+	const struct sample *samples;
+	size_t n = metrics_samples(r->metrics, &samples);
+	double bytes = 0;
+
+	for (size_t i = 0; i < n; i++)
+		if (samples[i].metric == METRIC_CLIENT_TCP_RECEIVED &&
+			!strcmp(r->places.names[samples[i].server], server))
+			bytes += samples[i].sum_s;
+	return bytes;
+}
+
 int reduce_store(const struct reduction *r, struct store *s, int64_t attempt, struct err *e)
 {
 	const struct sample *samples;

@@ -25,6 +25,10 @@ struct reduce_spec {
 int reduce_traces(const struct reduce_spec *spec, struct reduction **out, struct err *e);
 void reduce_free(struct reduction *r);
 
+/* Payload that the clients' file-system processes received from 'server' over TCP, by the readings
+ * of the clients' samplers; 0 if these have none (a client in the kernel, another network). */
+double reduce_received_bytes(const struct reduction *r, const char *server);
+
 /* Writes the samples and events of an attempt that has none, inside the caller's transaction. */
 int reduce_store(const struct reduction *r, struct store *s, int64_t attempt, struct err *e);
 
