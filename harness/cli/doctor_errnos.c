@@ -361,10 +361,12 @@ int doctor_show_errnos(const char *control, const char *faults, struct err *e)
 
 static volatile sig_atomic_t running_pid;
 
-/* The run undoes its faults first; then this program removes its files. */
-static void pass_on(int signal)
+/* The run undoes its faults first; then this program removes its files. What a terminal sends, the
+ * run has got itself: twice the signal would hurry it. */
+static void pass_on(int signal, siginfo_t *info, void *context)
 {
-	if (running_pid)
+	(void)context;
+	if (running_pid && info->si_code != SI_KERNEL)
 		kill(running_pid, signal);
 }
 
@@ -434,7 +436,7 @@ static int learn(const char *inventory, const char *folder)
 int doctor_learn_errnos(const char *inventory)
 {
 	static const int signals[] = {SIGHUP, SIGINT, SIGTERM};
-	const struct sigaction passed = {.sa_handler = pass_on, .sa_flags = SA_RESTART};
+	const struct sigaction passed = {.sa_sigaction = pass_on, .sa_flags = SA_RESTART | SA_SIGINFO};
 	const char *tmp = getenv("TMPDIR");
 	auto_free char *folder = alloc_format(
 		"%s/culprit-learn-XXXXXX", tmp && *tmp ? tmp : "/tmp");
