@@ -173,6 +173,22 @@ static int conclude_error(
 	return cmd_fail(command, code, "%s", why->text);
 }
 
+/* Has a cell without a confirmed attempt one that was an error? Errors of the others are mended. */
+static bool has_error(const json_t *tally)
+{
+	json_t *cell, *row;
+	size_t i, k;
+
+	json_array_foreach(jget(tally, "missing"), i, cell) {
+		json_array_foreach(jget(tally, "failed"), k, row) {
+			if (jget_int(row, "cell") == jget_int(cell, "number") &&
+				!strcmp(jget_text(row, "outcome"), outcome_name(OUTCOME_ERROR)))
+				return true;
+		}
+	}
+	return false;
+}
+
 /* Shows what was measured, and returns the exit code. */
 static int conclude(struct executor *x, const char *command, const struct outcome_options *o,
 	int rc, struct err *why)
@@ -199,7 +215,7 @@ static int conclude(struct executor *x, const char *command, const struct outcom
 			"%zu cells have no confirmed attempt; '%s/run.log' has the reasons; "
 			"'culprit resume %s' tries them again",
 			missing, folder, folder);
-	if (jget_int(jget(tally, "attempts"), "error"))
+	if (has_error(tally))
 		code = cmd_fail(command, CULPRIT_EXIT_USAGE,
 			"the scenario or one of its files is wrong; '%s/run.log' has the place",
 			folder);

@@ -259,8 +259,8 @@ static void a_node_that_differs_is_described_in_one_sentence(void **state)
 
 	(void)state;
 	snprintf(want, sizeof(want),
-		"s2: file-system process '/usr/sbin/glusterfsd' has changed: fsize=65536/unlimited, "
-		"was fsize=unlimited/unlimited%s",
+		"s2: file-system process '/usr/sbin/glusterfsd' has changed: "
+		"fsize=65536/unlimited, was fsize=unlimited/unlimited%s",
 		restore);
 	assert_string_equal(
 		compared("services", SERVER("unlimited", "running"), SERVER("65536", "running")),

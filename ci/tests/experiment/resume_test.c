@@ -510,8 +510,9 @@ static void a_mended_fault_has_its_own_cells_run_again(void **state)
 
 	/* Mended, with a parameter that is new. */
 	write_file("own.lua",
-		"return { summary = 'x', resource = 'disk', params = { n = { default = 1, unit = 'number', help = "
-		"'x' } }, inject = function() end, verify = function() return true end }\n");
+		"return { summary = 'x', resource = 'disk', params = { n = { default = 1, unit = "
+		"'number', help = 'x' } }, inject = function() end, verify = function() return "
+		"true end }\n");
 	make(&is, mendable, inventory, 1);
 	labels = key_accept_faults(is.s, t.x.plan, was.inputs, is.inputs);
 	assert_non_null(labels);
