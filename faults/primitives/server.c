@@ -26,6 +26,7 @@
 #define HOLD_S 1
 #define LISTEN_S 30
 #define SETTLE_S 0.3
+#define FORKED_SETTLE_S 2
 #define ABSENT_S 1.5 /* between two processes of one server, at most */
 #define GRACE_S 3
 
@@ -361,7 +362,15 @@ static int launch(const json_t *server, const struct server_change *c, int lock,
 	return f.code ? err_errno(e, f.code, "cannot start the server") : 0;
 }
 
-/* A server that goes into the background is two processes for a while. */
+static bool has_forked(pid_t pid)
+{
+	auto_free struct proc_id *below = NULL;
+
+	return proc_descendants(&pid, 1, &below) > 0;
+}
+
+/* A server that goes into the background is two processes for a while, of which the parent may
+ * listen, too, until it ends. A server that forks for its clients remains two. */
 static int wait_listening(const json_t *server, pid_t *pid, struct err *e)
 {
 	double now = clock_mono_s(), deadline = now + LISTEN_S, since = now, there = now;
@@ -375,7 +384,8 @@ static int wait_listening(const json_t *server, pid_t *pid, struct err *e)
 		if (!good || pids[0] != was)
 			since = now;
 		was = good ? pids[0] : 0;
-		if (good && now - since >= SETTLE_S) {
+		if (good && now - since >= SETTLE_S &&
+			(now - since >= FORKED_SETTLE_S || !has_forked(pids[0]))) {
 			*pid = pids[0];
 			return 0;
 		}

@@ -251,8 +251,10 @@ static ssize_t look_at_all(struct relative **out)
 		rc = pid > 0 ? read_fields(pid, &f) : -ESRCH;
 		if (!rc && !(n & (n - 1))) {
 			more = reallocarray(all, n ? 2 * n : 1, sizeof(*all));
-			all = more ?: all;
-			rc = more ? 0 : -ENOMEM;
+			if (more)
+				all = more;
+			else
+				rc = -ENOMEM;
 		}
 		if (!rc)
 			all[n++] = (struct relative){
