@@ -69,8 +69,9 @@ struct trace_request {
 	int ready_fd;    /* -1: none */
 	const pid_t *pids;
 	size_t n_pids;
-	bool skip_ended; /* ebpf, ptrace: no error if some of pids, but not all, have ended */
-	char **command;  /* ended by NULL; or NULL: pids are given */
+	bool skip_ended;     /* ebpf, ptrace: no error if some of pids, but not all, have ended */
+	bool no_descendants; /* ebpf, ptrace: not what pids have forked before */
+	char **command;      /* ended by NULL; or NULL: pids are given */
 	struct trace_filter filter;
 	/* A flight recorder: the log has only the last 'ring_ns' (0: all), 'ring_bytes' at most.
 	 * SIGUSR1 writes them into OUT.1, OUT.2 ... too. */

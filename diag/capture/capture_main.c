@@ -159,11 +159,12 @@ static void usage(FILE *f)
 	fputs("usage: culprit-agent trace [OPTIONS] --out FILE (-p PID ... | -- COMMAND ...)\n"
 	      "\n"
 	      "Writes the system calls, signals and descriptors of the processes (and of all\n"
-	      "that they start) to FILE, which may not exist yet. 'culprit log FILE' prints it.\n"
+	      "that they have started and start) to FILE, which may not exist yet. 'culprit log FILE' prints it.\n"
 	      "\n"
 	      "  -p, --pid PID     attach; may be repeated. SIGTERM or SIGINT detaches\n"
 	      "  --skip-ended      ebpf, ptrace: no error if some of the processes, but not\n"
 	      "                    all, have ended\n"
+	      "  --no-descendants  ebpf, ptrace: not what the processes have started before\n"
 	      "  -o, --out FILE    the log\n"
 	      "  --tracer NAME     ebpf, ptrace, strace, sysstat, sampler; default auto: ebpf\n"
 	      "                    where the kernel allows it, else ptrace. strace and sysstat\n"
@@ -369,6 +370,7 @@ static int parse(int argc, char **argv, struct trace_options *o)
 		{"ready-fd", required_argument, NULL, 'r'},
 		{"pid", required_argument, NULL, 'p'},
 		{"skip-ended", no_argument, NULL, 'e'},
+		{"no-descendants", no_argument, NULL, 'D'},
 		{"tracer", required_argument, NULL, 't'},
 		{"mode", required_argument, NULL, 'm'},
 		{"call", required_argument, NULL, 'c'},
@@ -414,6 +416,7 @@ static int parse(int argc, char **argv, struct trace_options *o)
 		case 'b': code = set_bound(o, optarg); break;
 		case 'p': code = add_number(optarg, o->pids, &o->r.n_pids); break;
 		case 'e': o->r.skip_ended = true; break;
+		case 'D': o->r.no_descendants = true; break;
 		case 't': o->r.tracer = optarg; break;
 		case 'm': code = set_mode(o, optarg); break;
 		case 'c': code = add_calls(o, optarg); break;

@@ -346,6 +346,8 @@ int op_trace_start(struct agent *a, json_t *id, json_t *args, struct err *e)
 		return rc;
 	if (jget_true(args, "skip_ended"))
 		ADD(&s, "--skip-ended");
+	if (jget_true(args, "no_descendants"))
+		ADD(&s, "--no-descendants");
 	add_list(&s, "-p", pids);
 	rc = child_start(a, h, &s, e);
 	if (!rc)

@@ -298,6 +298,8 @@ static int start_tracers(struct job *j, struct err *e)
 			continue;
 		args = tracing(j, "launched");
 		json_object_set(args, "pids", p->launchers);
+		/* Not the sessions that there are already: see find_launchers. */
+		json_object_set_new(args, "no_descendants", json_true());
 		places[n] = p;
 		all[n++] = (struct node_request){
 			.node = p->member->node, .op = "trace.start", .args = args};

@@ -339,8 +339,10 @@ static int family_place(uint32_t pid)
 	return -1;
 }
 
-static void test_descendants_are_traced(void **state)
+/* Traces a family, with a further option unless that is NULL, and compares who was recorded. */
+static void trace_family(const char *option, const bool traced[FAMILY])
 {
+	char number[16];
 	unsigned calls[FAMILY] = {0}, starts[FAMILY] = {0}, ends[FAMILY] = {0};
 	pid_t server, tracer;
 	const struct record *rec;
@@ -348,12 +350,12 @@ static void test_descendants_are_traced(void **state)
 	struct err e;
 	int go[2], rc;
 
-	(void)state;
 	assert_int_equal(pipe(go), 0);
 	server = start_family(go[0]);
 	while (truth->n < FAMILY - 1)
 		sched_yield();
-	tracer = trace_pid(server);
+	snprintf(number, sizeof(number), "%d", server);
+	tracer = trace((const char *const[]){"-p", number, option, NULL}, NULL);
 	assert_int_equal(write(go[1], "12345", FAMILY), FAMILY);
 	assert_int_equal(wait_exit(server), 0);
 	assert_int_equal(wait_exit(tracer), 0); /* by itself: nobody is left */
@@ -376,10 +378,18 @@ static void test_descendants_are_traced(void **state)
 	assert_int_equal(rc, 0);
 	log_reader_free(r);
 	for (int i = 0; i < FAMILY; i++) {
-		assert_int_equal(calls[i], FAMILY_CALLS);
-		assert_int_equal(starts[i], 1);
-		assert_int_equal(ends[i], 1);
+		assert_int_equal(calls[i], traced[i] ? FAMILY_CALLS : 0);
+		assert_int_equal(starts[i], traced[i]);
+		assert_int_equal(ends[i], traced[i]);
 	}
+}
+
+static void test_descendants_are_traced(void **state)
+{
+	(void)state;
+	trace_family(NULL, (const bool[FAMILY]){true, true, true, true, true});
+	fresh(state);
+	trace_family("--no-descendants", (const bool[FAMILY]){[FAMILY - 1] = true});
 }
 
 /* One that is a descendant of the process that it traces does not trace itself. */

@@ -465,7 +465,7 @@ static int follow_pids(struct ebpf *x, struct err *e)
 	 * was not attached yet. */
 	do {
 		before = x->skel->bss->started;
-		if (rc == 0)
+		if (rc == 0 && !r->no_descendants)
 			rc = add_descendants(x, pids, n, e);
 		if (rc == 0)
 			rc = walk_tasks(x, ITER_ATTACH, e);

@@ -21,7 +21,7 @@ static int start(struct tracer *t, const struct trace_request *r, struct err *e)
 			return rc;
 		n += rc == 0;
 	}
-	return tracer_attach_descendants(t, r->pids, r->n_pids, e);
+	return r->no_descendants ? 0 : tracer_attach_descendants(t, r->pids, r->n_pids, e);
 }
 
 /* Until all have ended, a signal says stop, or the log fails (-errno). */
