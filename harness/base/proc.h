@@ -38,12 +38,13 @@ struct proc_id {
 };
 
 /* The live descendants of the 'n' processes 'of', each once; of one process, parents before their
- * children. One of 'of' is among them if it is a descendant of another. Not the calling process and its ancestors
- * below 'of', with all that these have started: an agent that was reached through a server of SSH is
- * a descendant of that server. A process whose parent has ended is nobody's descendant.
+ * children. One of 'of' is among them if it is a descendant of another. Not the calling process and
+ * its ancestors below 'of', with all that these have started: an agent that was reached through a
+ * server of SSH is a descendant of that server. A process whose parent has ended is nobody's
+ * descendant.
  *
- * One look at /proc: what is forked during the look may be missing. Look again until nothing is new.
- * '*out' is allocated. Returns the count or -errno. */
+ * One look at /proc: what is forked during the look may be missing. Look again until nothing is
+ * new. '*out' is allocated. Returns the count or -errno. */
 int proc_descendants(const pid_t *of, size_t n, struct proc_id **out);
 
 /* Pids of all live processes whose environment holds NAME=VALUE ('prefix': any value that begins

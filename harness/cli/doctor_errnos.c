@@ -436,7 +436,8 @@ static int learn(const char *inventory, const char *folder)
 int doctor_learn_errnos(const char *inventory)
 {
 	static const int signals[] = {SIGHUP, SIGINT, SIGTERM};
-	const struct sigaction passed = {.sa_sigaction = pass_on, .sa_flags = SA_RESTART | SA_SIGINFO};
+	const struct sigaction passed = {
+		.sa_sigaction = pass_on, .sa_flags = SA_RESTART | SA_SIGINFO};
 	const char *tmp = getenv("TMPDIR");
 	auto_free char *folder = alloc_format(
 		"%s/culprit-learn-XXXXXX", tmp && *tmp ? tmp : "/tmp");
