@@ -83,7 +83,7 @@ static void start(struct family *f)
 	}
 	close(report[0]);
 	close(report[1]);
-	/* Two writes, of one number and of two, in either order: the one has no child of 'first'. */
+	/* Two writes, of one number and of two, in either order. */
 	for (int i = 0; i < 3; i++) {
 		uint64_t ticks;
 

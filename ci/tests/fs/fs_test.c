@@ -196,7 +196,8 @@ static void descendants_are_left_out(void **state)
 	assert_true(fd >= 0);
 	/* 20 is another program's, between 10 and its descendant 30. */
 	dprintf(fd,
-		"return { summary = 's', client_pids = function() return {} end, lost_errnos = {},\n"
+		"return { summary = 's', lost_errnos = {},\n"
+		"client_pids = function() return {} end,\n"
 		"server_pids = function() return { 30, 40, 10, 11 } end }\n");
 	close(fd);
 	if (fs_load(path, &fs, &e))
