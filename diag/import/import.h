@@ -89,8 +89,12 @@ void import_note(struct import_said *said, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
 /* Whole text as a time: Unix seconds (with fraction), ISO 8601 ("2026-11-22T14:00:00Z", with
- * offset, with a blank instead of T, with fraction; without a zone it is UTC). -EINVAL. Numbers
- * without unit are multiplied by 'unit_s'. */
+ * offset or a zone as in import_zone, with a blank instead of T, with fraction; without a zone it
+ * is UTC). -EINVAL. Numbers without unit are multiplied by 'unit_s'. */
 int import_time(const char *text, double unit_s, double *time_s);
+
+/* How far a zone is ahead of UTC: "CET", "+01", "+0100", "+01:00". false: not known, or the
+ * abbreviation means several ("CST"). */
+bool import_zone(const char *text, int *offset_s);
 
 #endif

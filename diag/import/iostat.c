@@ -16,8 +16,7 @@
 #include "diag/import/lines.h"
 #include "diag/import/sysstat.h"
 #include "harness/base/alloc.h"
-
-#define IOSTAT_ADVICE "S_TIME_FORMAT=ISO iostat -x -t -o JSON 10"
+#include "harness/base/text.h"
 
 enum { VALUES_MAX = 64, METRIC_MAX = 64 };
 
@@ -35,11 +34,14 @@ struct iostat {
 	struct json_scan s;
 	struct sysstat *x;
 	char host[SYSSTAT_NAME_MAX];
+	char timezone[64]; /* of the host: sadf's */
 	double time_s;
 	bool has_time, iso, first; /* first: no statistics of iostat's have come for this host */
 	bool since_boot;           /* they are a mean since boot */
 	bool sink_failed;
 	struct disk d;
+	char unknown_zone[64];
+	bool local; /* times without a zone were taken as UTC */
 	struct err *e;
 };
 
@@ -71,11 +73,25 @@ static int text_to(struct iostat *r, const char *what, char *out, size_t size)
 	return rc;
 }
 
-/* sadf's {"date", "time", "utc", "interval"}. */
+/* How far the time of a host in 'zone' is ahead of UTC; 0, to be said, if it is not known. */
+static int zone_offset(struct iostat *r, const char *zone)
+{
+	int offset = 0;
+
+	if (!*zone)
+		r->local = true;
+	else if (!import_zone(zone, &offset) && !*r->unknown_zone)
+		text_clean(zone, r->unknown_zone, sizeof(r->unknown_zone));
+	return offset;
+}
+
+/* sadf's {"date", "time", "utc", "interval"}; newer ones have the zone, "tz", for "utc". With
+ * "utc": 0 it is the host's. */
 static int read_parts(struct iostat *r)
 {
-	char date[32] = "", clock[32] = "";
+	char date[32] = "", clock[32] = "", zone[64] = "";
 	const char *end;
+	bool utc = false;
 	int rc, day, seconds;
 
 	while ((rc = scan(r)) == JSON_SCAN_KEY) {
@@ -83,7 +99,15 @@ static int read_parts(struct iostat *r)
 			rc = text_to(r, "\"date\"", date, sizeof(date));
 		else if (!strcmp(r->s.text, "time"))
 			rc = text_to(r, "\"time\"", clock, sizeof(clock));
-		else
+		else if (!strcmp(r->s.text, "tz"))
+			rc = text_to(r, "\"tz\"", zone, sizeof(zone));
+		else if (!strcmp(r->s.text, "utc")) {
+			rc = scan(r);
+			if (rc == JSON_SCAN_NUMBER)
+				utc = r->s.number != 0;
+			else if (rc >= 0)
+				rc = json_scan_skip(&r->s, rc, r->e);
+		} else
 			rc = json_scan_skip(&r->s, JSON_SCAN_KEY, r->e);
 		if (rc < 0)
 			return rc;
@@ -93,6 +117,8 @@ static int read_parts(struct iostat *r)
 	if (sysstat_date(date, &day, NULL) || sysstat_clock(clock, &seconds, &end) || *end)
 		return bad(r, "the timestamp is no date and time");
 	r->time_s = day * 86400.0 + seconds;
+	if (!utc)
+		r->time_s -= zone_offset(r, *zone ? zone : r->timezone);
 	r->has_time = true;
 	return 0;
 }
@@ -119,6 +145,7 @@ static int read_timestamp(struct iostat *r)
 		return bad(r, "the timestamp is neither ISO 8601 nor month/day/year time");
 	r->time_s = day * 86400.0 + seconds;
 	r->iso = false;
+	r->local = true;
 	return 0;
 }
 
@@ -158,7 +185,7 @@ static int read_disk(struct iostat *r)
 	rc = 0;
 	for (size_t i = 0; i < d->n && !rc && !r->since_boot; i++)
 		rc = sysstat_sample(r->x, *r->host ? r->host : "host", d->name, d->v[i].metric,
-			r->time_s, d->v[i].value, r->e);
+			r->time_s, r->s.line, d->v[i].value, r->e);
 	r->sink_failed = rc < 0;
 	return rc ? err_prefix(r->e, rc, "%lu", r->s.line) : 0;
 }
@@ -204,11 +231,13 @@ static int read_host(struct iostat *r)
 {
 	int rc;
 
-	*r->host = '\0';
+	*r->host = *r->timezone = '\0';
 	r->first = true;
 	while ((rc = scan(r)) == JSON_SCAN_KEY) {
 		if (!strcmp(r->s.text, "nodename"))
 			rc = text_to(r, "\"nodename\"", r->host, sizeof(r->host));
+		else if (!strcmp(r->s.text, "timezone"))
+			rc = text_to(r, "\"timezone\"", r->timezone, sizeof(r->timezone));
 		else if (!strcmp(r->s.text, "statistics"))
 			rc = each(r, "\"statistics\"", read_statistics);
 		else
@@ -253,35 +282,121 @@ bool iostat_looks(const char *head, size_t size)
 	return !strncmp(head, "\"sysstat\"", 9);
 }
 
+/* ---- several texts, one after another ---- */
+
+enum { BEGIN_MAX = 128 }; /* {, blanks, "sysstat" */
+
+/* A stream that ends before each text but the first, wherever the one before was cut off. */
+struct texts {
+	FILE *from;
+	char b[8192];
+	size_t at, n;
+	bool begun, more; /* inside a text; the next one is there */
+};
+
+static bool is_begin(const char *p, size_t n)
+{
+	static const char key[] = "\"sysstat\"";
+	size_t blanks = 1;
+
+	while (blanks < n && strchr(" \t\r\n", p[blanks]) && p[blanks])
+		blanks++;
+	return n >= blanks + sizeof(key) - 1 && *p == '{' &&
+		!memcmp(p + blanks, key, sizeof(key) - 1);
+}
+
+static ssize_t texts_read(void *cookie, char *out, size_t size)
+{
+	struct texts *t = cookie;
+	size_t n = 0, room;
+
+	memmove(t->b, t->b + t->at, t->n - t->at);
+	t->n -= t->at;
+	t->at = 0;
+	t->n += fread(t->b + t->n, 1, sizeof(t->b) - t->n, t->from);
+	if (ferror(t->from))
+		return -1;
+	/* A begin that may reach further than what is here is looked for in the next call. */
+	room = feof(t->from) ? t->n : t->n - BEGIN_MAX;
+	for (; n < room && n < size; n++) {
+		if (is_begin(t->b + n, t->n - n)) {
+			if (t->begun)
+				break;
+			t->begun = true;
+		}
+		out[n] = t->b[n];
+	}
+	t->more = !n && t->n;
+	t->at = n;
+	return (ssize_t)n;
+}
+
+/* Goes on to the text after the end that was read. false: there is none. */
+static bool texts_next(struct texts *t, struct json_scan *s)
+{
+	unsigned long line = s->line;
+	FILE *f = s->f;
+
+	if (!t->more)
+		return false;
+	t->begun = t->more = false;
+	clearerr(f);
+	*s = (struct json_scan){.f = f, .line = line};
+	return true;
+}
+
 int iostat_read(FILE *f, const char *source, const struct import_options *o,
 	const struct import_sink *sink, struct import_said *said, struct err *e)
 {
 	struct iostat *r = alloc_zero(1, sizeof(*r));
+	struct texts *t = alloc_zero(1, sizeof(*t));
+	unsigned long cut_at = 0;
 	struct err own = {0};
+	size_t n_cut = 0;
 	bool cut;
 	int rc;
 
-	r->s.f = f;
+	t->from = f;
+	r->s.f = fopencookie(t, "r", (cookie_io_functions_t){.read = texts_read});
+	if (!r->s.f)
+		alloc_end();
 	r->s.line = 1;
 	r->iso = true;
 	r->e = &own;
 	r->x = sysstat_new(o, sink, said);
-	while ((rc = read_text(r)) > 0)
-		;
-	cut = rc == -EINVAL && !r->sink_failed && feof(f) && r->s.depth;
+	do {
+		while ((rc = read_text(r)) > 0)
+			;
+		cut = rc == -EINVAL && !r->sink_failed && feof(r->s.f) && r->s.depth;
+		if (cut && !n_cut++)
+			cut_at = r->s.line;
+	} while ((rc == 0 || cut) && texts_next(t, &r->s));
 	if (rc < 0 && !cut)
 		lines_where(&own, source, rc);
 	else
 		rc = sysstat_finish(r->x, source, "JSON of iostat or sadf", IOSTAT_ADVICE, &own);
-	if (!rc && cut)
-		import_note(said, "%s ends in the middle, at line %lu: the rest is missing", source,
-			r->s.line);
-	if (!rc && !r->iso)
+	if (!rc && n_cut == 1)
+		import_note(said, "%s: a text ends in the middle, at line %lu: the rest is missing",
+			source, cut_at);
+	else if (!rc && n_cut)
 		import_note(said,
-			"timestamps such as 11/22/26 are taken as month/day/year, and as UTC");
+			"%s: %zu texts end in the middle, the first at line %lu: the rest of each "
+			"is missing",
+			source, n_cut, cut_at);
+	if (!rc && !r->iso)
+		import_note(said, "timestamps such as 11/22/26 are taken as month/day/year");
+	if (!rc && r->local)
+		import_note(said, SYSSTAT_LOCAL);
+	if (!rc && *r->unknown_zone)
+		import_note(said,
+			"the time zone '%s' is not known, or means several: its times are taken "
+			"as UTC",
+			r->unknown_zone);
 	if (rc && e)
 		*e = own;
 	sysstat_free(r->x);
+	fclose(r->s.f);
+	free(t);
 	free(r);
 	return rc;
 }

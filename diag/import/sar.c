@@ -5,6 +5,9 @@
  *
  *     14:19:39          DEV       tps     rkB/s ...
  *     14:19:40          sda      3.00     56.00 ...
+ *
+ * Rows have no date. A table that goes past midnight is a day further, and the next table is not:
+ * 'sar -A' begins each at the same time. What follows 'LINUX RESTART' are tables of the time since.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -16,22 +19,36 @@
 #include "diag/import/lines.h"
 #include "diag/import/sysstat.h"
 #include "harness/base/alloc.h"
+#include "harness/base/auto.h"
 #include "harness/base/text.h"
 
 #define SAR_ADVICE "LC_ALL=C sar -d -f FILE"
 #define SADF_ADVICE "sadf -d FILE -- -d"
 
-enum { FIELDS_MAX = 64, NAME_MAX_ = 64 };
+enum { FIELDS_MAX = 64, NAME_MAX_ = 64, TABLES_MAX = 256 };
+
+/* A point in a file's time. */
+struct moment {
+	int day, clock_s; /* since midnight; -1: not known */
+};
 
 struct sar {
 	struct lines l;
 	struct sysstat *x;
 	char host[SYSSTAT_NAME_MAX];
-	int day, last_s;  /* of the last row */
+	struct moment from;  /* of the tables: the file's begin, or a restart */
+	struct moment *last; /* of the table's rows: in 'tables' */
+	struct table {
+		char *names;
+		struct moment last;
+	} tables[TABLES_MAX]; /* since 'from' */
+	size_t n_tables;
 	size_t n, device; /* columns of the table, and which is the device's */
 	char column[FIELDS_MAX][NAME_MAX_];
 	bool blank;          /* the line before was empty */
 	bool table, slashes; /* inside a table of disks; a date was month/day/year */
+	bool local;          /* times had no zone */
+	bool iostat;         /* there are tables of iostat's */
 	struct err *e;
 };
 
@@ -56,11 +73,47 @@ static size_t cut(char *text, char **field)
 	return n;
 }
 
+static void begin_tables(struct sar *s, struct moment from)
+{
+	while (s->n_tables)
+		free(s->tables[--s->n_tables].names);
+	s->from = from;
+	s->last = &s->from;
+	s->table = false;
+}
+
+/* The time of a row or of names, which goes on from the table's last one: half a day back is past
+ * midnight. */
+static void go_to(struct moment *m, int clock_s)
+{
+	if (m->clock_s >= 0 && clock_s < m->clock_s - 43200)
+		m->day++;
+	m->clock_s = clock_s;
+}
+
+/* The table of these names: the one that was there before, or a new one, which begins with the
+ * others. */
+static struct moment *find_table(struct sar *s, const char *names)
+{
+	struct table *t = s->tables;
+
+	while (t < s->tables + s->n_tables && strcmp(t->names, names))
+		t++;
+	if (t == s->tables + TABLES_MAX)
+		return s->last;
+	if (t == s->tables + s->n_tables) {
+		*t = (struct table){alloc_copy(names), s->from};
+		s->n_tables++;
+	}
+	return &t->last;
+}
+
 /* "Linux 6.1.0 (host1) 	11/22/26 	_x86_64_	(8 CPU)" */
 static int read_head(struct sar *s)
 {
 	const char *open = strchr(s->l.text, '('), *close = open ? strchr(open, ')') : NULL, *end;
 	size_t n = close ? (size_t)(close - open - 1) : 0;
+	int day;
 
 	if (!n || n >= sizeof(s->host))
 		return bad(s, "there is no host in brackets", s->l.text);
@@ -68,11 +121,10 @@ static int read_head(struct sar *s)
 	s->host[n] = '\0';
 	close++;
 	close += strspn(close, " \t");
-	if (sysstat_date(close, &s->day, &end) || (*end && !isspace((unsigned char)*end)))
+	if (sysstat_date(close, &day, &end) || (*end && !isspace((unsigned char)*end)))
 		return bad(s, "this is no date as month/day/year or year-month-day", close);
 	s->slashes |= memchr(close, '/', (size_t)(end - close)) != NULL;
-	s->last_s = -1;
-	s->table = false;
+	begin_tables(s, (struct moment){day, -1});
 	return 0;
 }
 
@@ -109,7 +161,7 @@ static int read_values(struct sar *s, char **field, size_t n, double time_s)
 		if (end == field[i] || *end || !isfinite(value))
 			return bad(s, "this is no number with a decimal point", field[i]);
 		rc = sysstat_sample(
-			s->x, s->host, field[s->device], s->column[i], time_s, value, s->e);
+			s->x, s->host, field[s->device], s->column[i], time_s, s->l.n, value, s->e);
 		if (rc)
 			return err_prefix(s->e, rc, "%lu", s->l.n);
 	}
@@ -133,31 +185,46 @@ static int read_row(struct sar *s)
 {
 	char *field[FIELDS_MAX];
 	const char *rest;
+	auto_free char *names = NULL;
 	bool blank = s->blank;
 	int clock_s;
 	size_t n;
 
 	s->blank = !*s->l.text;
-	if (s->blank || !strncmp(s->l.text, "Average:", 8) || strstr(s->l.text, "RESTART"))
+	if (s->blank || !strncmp(s->l.text, "Average:", 8))
 		return 0;
 	if (!strncmp(s->l.text, "Linux ", 6))
 		return read_head(s);
+	s->iostat |= !strncmp(s->l.text, "Device", 6) || !strncmp(s->l.text, "avg-cpu:", 8);
 	if (sysstat_clock(s->l.text, &clock_s, &rest) || !isspace((unsigned char)*rest))
 		return s->table || !*s->host
 			? bad(s, "the line begins with no time of day", s->l.text)
 			: 0;
 	if (!*s->host)
 		return bad(s, "there was no line with host and date", s->l.text);
+	if (strstr(rest, "LINUX RESTART")) {
+		struct moment from = *s->last;
+
+		go_to(&from, clock_s);
+		begin_tables(s, from);
+		return 0;
+	}
+	names = blank ? alloc_copy(rest + strspn(rest, " \t")) : NULL;
 	n = cut((char *)rest, field);
-	/* 'sar -d 10' goes on past midnight, and does not write a new date. */
-	if (s->last_s >= 0 && clock_s < s->last_s - 43200)
-		s->day++;
-	s->last_s = clock_s;
-	if (blank && all_names(field, n))
+	if (blank && all_names(field, n)) {
+		s->last = find_table(s, names);
+		go_to(s->last, clock_s);
+		if (s->from.clock_s < 0)
+			s->from = *s->last;
 		return read_names(s, field, n);
+	}
+	if (n && !strcmp(field[0], "COM")) /* a comment: sar -C */
+		return 0;
+	go_to(s->last, clock_s);
 	if (!s->table)
 		return 0;
-	return read_values(s, field, n, s->day * 86400.0 + clock_s);
+	s->local = true;
+	return read_values(s, field, n, s->last->day * 86400.0 + clock_s);
 }
 
 static int read_all(FILE *f, const char *source, const struct import_options *o,
@@ -170,14 +237,21 @@ static int read_all(FILE *f, const char *source, const struct import_options *o,
 	s->l.f = f;
 	s->e = e;
 	s->x = sysstat_new(o, sink, said);
+	s->last = &s->from;
 	while ((rc = lines_next(&s->l, e)) > 0)
 		if ((rc = row(s)) < 0)
 			break;
 	rc = rc < 0 ? lines_where(e, source, rc) : sysstat_finish(s->x, source, form, advice, e);
+	if (rc && s->iostat && !*s->column[0])
+		rc = err_set(e, rc,
+			"%s: this is iostat's text, which is not read; write its JSON by "
+			"'" IOSTAT_ADVICE "'",
+			source);
 	if (!rc && s->slashes)
-		import_note(said,
-			"dates such as 11/22/26 are taken as month/day/year; times are "
-			"taken as UTC");
+		import_note(said, "dates such as 11/22/26 are taken as month/day/year");
+	if (!rc && s->local)
+		import_note(said, SYSSTAT_LOCAL);
+	begin_tables(s, s->from);
 	sysstat_free(s->x);
 	free(s);
 	return rc;
@@ -222,6 +296,30 @@ static int sadf_names(struct sar *s, char *text)
 	return 0;
 }
 
+/* "2026-11-22 14:19:40 CST" */
+static int bad_time(struct sar *s, const char *text)
+{
+	const char *zone = strrchr(text, ' ');
+	char clean[100];
+
+	text_clean(text, clean, sizeof(clean));
+	if (zone && isalpha((unsigned char)zone[1]))
+		return err_set(s->e, -EINVAL,
+			"%lu: the time zone of '%s' is not known, or means several; write the file "
+			"in UTC by '" SADF_ADVICE "'",
+			s->l.n, clean);
+	return err_set(s->e, -EINVAL,
+		"%lu: this is no time: '%s'; write the file by '" SADF_ADVICE "'", s->l.n, clean);
+}
+
+/* A Unix time needs none. */
+static bool has_zone(const char *text)
+{
+	const char *clock = strchr(text, ':');
+
+	return !clock || clock[strspn(clock, ":.0123456789")];
+}
+
 static int sadf_row(struct sar *s)
 {
 	char *p = s->l.text, *field[FIELDS_MAX], *end;
@@ -237,11 +335,14 @@ static int sadf_row(struct sar *s)
 		n++;
 	if (n == 4 && !strncmp(field[3], "COM", 3))
 		return 0;
-	if (n != s->n || import_time(field[2], 1, &time_s))
+	if (n != s->n)
 		return err_set(s->e, -EINVAL,
-			"%lu: the row has %zu columns, not the %zu of the names above, or no time; "
-			"write the file by '" SADF_ADVICE "'",
+			"%lu: the row has %zu columns, not the %zu of the names above; write the "
+			"file by '" SADF_ADVICE "'",
 			s->l.n, n, s->n);
+	if (import_time(field[2], 1, &time_s))
+		return bad_time(s, field[2]);
+	s->local |= !has_zone(field[2]);
 	for (size_t i = 3; i < n && !rc; i++) {
 		if (i == s->device)
 			continue;
@@ -249,8 +350,8 @@ static int sadf_row(struct sar *s)
 		if (end == field[i] || *end || !isfinite(value))
 			return err_set(s->e, -EINVAL,
 				"%lu: column %zu is no number with a decimal point", s->l.n, i + 1);
-		rc = sysstat_sample(
-			s->x, field[0], field[s->device], s->column[i], time_s, value, s->e);
+		rc = sysstat_sample(s->x, field[0], field[s->device], s->column[i], time_s, s->l.n,
+			value, s->e);
 		if (rc)
 			err_prefix(s->e, rc, "%lu", s->l.n);
 	}

@@ -2,6 +2,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -62,6 +63,13 @@ struct sysstat {
 	struct labels *labels;
 	bool declared[N_KNOWN];
 	uint64_t given;
+	/* Of the host whose samples come now. */
+	char host[SYSSTAT_NAME_MAX];
+	double last_s;
+	struct jumps {
+		uint64_t n;
+		unsigned long line; /* of the first */
+	} back, gaps;
 };
 
 struct sysstat *sysstat_new(
@@ -106,8 +114,26 @@ static int declare(struct sysstat *x, const struct known *k, struct err *e)
 	return x->sink->metric(x->sink->ctx, text, e);
 }
 
+static void jump(struct jumps *j, unsigned long line)
+{
+	if (!j->n++)
+		j->line = line;
+}
+
+/* A clock that was set, files in the wrong order, or a date that was misread. */
+static void watch_time(struct sysstat *x, const char *host, double time_s, unsigned long line)
+{
+	if (strcmp(x->host, host))
+		snprintf(x->host, sizeof(x->host), "%s", host);
+	else if (time_s < x->last_s)
+		jump(&x->back, line);
+	else if (time_s > x->last_s + 86400)
+		jump(&x->gaps, line);
+	x->last_s = time_s;
+}
+
 int sysstat_sample(struct sysstat *x, const char *host, const char *disk, const char *metric,
-	double time_s, double value, struct err *e)
+	double time_s, unsigned long line, double value, struct err *e)
 {
 	const struct import_options *o = &x->how;
 	struct label v[] = {{"disk", disk}, {"host", host}};
@@ -115,6 +141,7 @@ int sysstat_sample(struct sysstat *x, const char *host, const char *disk, const 
 	uint32_t series;
 	int new, rc;
 
+	watch_time(x, host, time_s, line);
 	if ((o->from_s != 0 || o->to_s != 0) && (time_s < o->from_s || time_s >= o->to_s)) {
 		x->given++;
 		return 0;
@@ -140,6 +167,15 @@ int sysstat_finish(
 			"%s: member is the disk, group the host; %zu series of a disk "
 			"and a metric",
 			form, labels_count(x->labels));
+	if (x->back.n)
+		import_note(x->said,
+			"places where a host's time goes back: %" PRIu64 ", the first at line %lu",
+			x->back.n, x->back.line);
+	if (x->gaps.n)
+		import_note(x->said,
+			"places where a host's time goes on by more than a day: %" PRIu64
+			", the first at line %lu",
+			x->gaps.n, x->gaps.line);
 	return labels_finish(x->labels, x->said, e) ? err_prefix(e, -EINVAL, "%s", source) : 0;
 }
 

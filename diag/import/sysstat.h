@@ -5,6 +5,12 @@
 
 #include "diag/import/import.h"
 
+#define IOSTAT_ADVICE "S_TIME_FORMAT=ISO iostat -x -t -o JSON 10"
+
+/* A note. */
+#define SYSSTAT_LOCAL                                                                              \
+	"times without a zone are taken as UTC; sar and iostat write the host's local time"
+
 enum { SYSSTAT_NAME_MAX = 256 };
 
 struct sysstat;
@@ -13,10 +19,11 @@ struct sysstat *sysstat_new(
 	const struct import_options *o, const struct import_sink *sink, struct import_said *said);
 void sysstat_free(struct sysstat *x);
 
-/* One value of a disk. Metrics are declared by their first value; "rkB" of sadf's JSON is "rkB/s"
- * of sar. A time outside of the options' range is skipped. */
+/* One value of a disk, at a line. Metrics are declared by their first value; "rkB" of sadf's JSON
+ * is "rkB/s" of sar. A time outside of the options' range is skipped. Times of a host that go back,
+ * or on by more than a day, are noted at the end, with the first one's line. */
 int sysstat_sample(struct sysstat *x, const char *host, const char *disk, const char *metric,
-	double time_s, double value, struct err *e);
+	double time_s, unsigned long line, double value, struct err *e);
 
 /* Notes, and said->form: "sar: 3 hosts, 24 disks". -EINVAL if there was no value at all: 'advice'
  * says how to make such a file. */

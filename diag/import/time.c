@@ -85,7 +85,50 @@ static bool take_clock(struct text *t, int *seconds, double *fraction)
 	return true;
 }
 
-/* Z, UTC, +hh, +hhmm, +hh:mm, or nothing. */
+/* Abbreviations that mean one offset wherever they are used, as date(1) and sysstat write them.
+ * BST, CST, IST and others mean several, and are not among them. */
+static const struct zone {
+	const char *name;
+	int minutes;
+} zones[] = {
+	{"Z", 0},
+	{"UTC", 0},
+	{"GMT", 0},
+	{"WET", 0},
+	{"WEST", 60},
+	{"CET", 60},
+	{"CEST", 120},
+	{"EET", 120},
+	{"EEST", 180},
+	{"SAST", 120},
+	{"MSK", 180},
+	{"PKT", 300},
+	{"WIB", 420},
+	{"HKT", 480},
+	{"AWST", 480},
+	{"JST", 540},
+	{"KST", 540},
+	{"ACST", 570},
+	{"ACDT", 630},
+	{"AEST", 600},
+	{"AEDT", 660},
+	{"NZST", 720},
+	{"NZDT", 780},
+	{"NST", -210},
+	{"NDT", -150},
+	{"EST", -300},
+	{"EDT", -240},
+	{"CDT", -300},
+	{"MST", -420},
+	{"MDT", -360},
+	{"PST", -480},
+	{"PDT", -420},
+	{"AKST", -540},
+	{"AKDT", -480},
+	{"HST", -600},
+};
+
+/* Nothing, an abbreviation, +hh, +hhmm, +hh:mm. */
 static bool take_zone(struct text *t, int *offset_s)
 {
 	int sign, h, m = 0;
@@ -94,10 +137,14 @@ static bool take_zone(struct text *t, int *offset_s)
 	if (t->p == t->end)
 		return true;
 	take(t, ' ');
-	if (t->end - t->p == 1 && (*t->p | 0x20) == 'z')
-		return true;
-	if (t->end - t->p == 3 && !strncasecmp(t->p, "UTC", 3))
-		return true;
+	for (size_t i = 0; i < sizeof(zones) / sizeof(zones[0]); i++) {
+		size_t n = strlen(zones[i].name);
+
+		if ((size_t)(t->end - t->p) == n && !strncasecmp(t->p, zones[i].name, n)) {
+			*offset_s = zones[i].minutes * 60;
+			return true;
+		}
+	}
 	sign = take(t, '+') ? 1 : take(t, '-') ? -1 : 0;
 	if (!sign || !take_number(t, 2, &h))
 		return false;
@@ -125,6 +172,13 @@ bool iso_time_read(const char *p, size_t n, double *time_s)
 	}
 	*time_s = (double)(day * 86400 + seconds - offset) + fraction;
 	return true;
+}
+
+bool import_zone(const char *text, int *offset_s)
+{
+	struct text t = {text, text + strlen(text)};
+
+	return *text && *text != ' ' && take_zone(&t, offset_s);
 }
 
 int import_time(const char *text, double unit_s, double *time_s)

@@ -76,6 +76,14 @@ static bool has(const char *line)
 	return there;
 }
 
+static bool said_of(const char *words)
+{
+	for (size_t i = 0; i < said.n_notes; i++)
+		if (strstr(said.notes[i], words))
+			return true;
+	return false;
+}
+
 static void test_sar(void **state)
 {
 	(void)state;
@@ -125,6 +133,121 @@ static void test_sar_wrong(void **state)
 	assert_non_null(strstr(e.text, "no disk"));
 }
 
+#define HEAD "Linux 6.1.0 (h) \t2026-11-22 \t_x86_64_\t(2 CPU)\n\n"
+#define DISKS " DEV tps await\n"
+
+/* 'sar -A': every table begins at the file's begin. */
+static void test_sar_many_tables(void **state)
+{
+	(void)state;
+	assert_int_equal(
+		read_text("sar",
+			HEAD "00:00:01 CPU %user\n00:10:01 all 1.0\n23:50:01 all 1.0\n"
+			     "Average: all 1.0\n\n"
+			     "00:00:01 proc/s cswch/s\n00:10:01 1.0 2.0\n23:50:01 1.0 2.0\n"
+			     "Average: 1.0 2.0\n\n"
+			     "00:00:01" DISKS "00:10:01 sda 5.0 1.0\n23:50:01 sda 6.0 1.0\n"
+			     "Average: sda 5.5 1.0\n"),
+		0);
+	assert_true(has("tps h/sda 1795306201 5\n"));
+	assert_true(has("tps h/sda 1795391401 6\n"));
+	assert_int_equal(said.samples, 4);
+	assert_true(said_of("times without a zone are taken as UTC"));
+}
+
+/* Tables past midnight, of a file that was begun at noon and goes on after a restart. */
+static void test_sar_restart(void **state)
+{
+	(void)state;
+	assert_int_equal(
+		read_text("sar",
+			HEAD "12:00:01 CPU %user\n18:00:01 all 1.0\n02:00:01 all 1.0\n"
+			     "Average: all 1.0\n\n"
+			     "12:00:01" DISKS "18:00:01 sda 1.0 1.0\n02:00:01 sda 2.0 1.0\n"
+			     "02:10:01 COM a comment of three words\n"
+			     "Average: sda 1.5 1.0\n\n"
+			     "03:00:00 LINUX RESTART\t(2 CPU)\n\n"
+			     "03:10:01 CPU %user\n20:00:01 all 1.0\n01:00:01 all 1.0\n"
+			     "Average: all 1.0\n\n"
+			     "03:10:01" DISKS "20:00:01 sda 3.0 1.0\n01:00:01 sda 4.0 1.0\n"),
+		0);
+	assert_true(has("tps h/sda 1795370401 1\n"));
+	assert_true(has("tps h/sda 1795399201 2\n"));
+	assert_true(has("tps h/sda 1795464001 3\n"));
+	assert_true(has("tps h/sda 1795482001 4\n"));
+}
+
+/* 'sar -u -d 7200' in a terminal: the names of both tables come again and again, for two days. */
+static void test_sar_live(void **state)
+{
+	char *text;
+	size_t size;
+	FILE *f = open_memstream(&text, &size);
+
+	(void)state;
+	fputs(HEAD, f);
+	for (int i = 0, h = 22; i < 24; i++, h = (h + 2) % 24)
+		fprintf(f,
+			"\n%02d:00:00 CPU %%user\n%02d:00:00 all 1.0\n\n%02d:00:00" DISKS
+			"%02d:00:00 sda %d.0 1.0\n",
+			h, (h + 2) % 24, h, (h + 2) % 24, i);
+	fclose(f);
+	assert_int_equal(read_text("sar", text), 0);
+	assert_true(has("tps h/sda 1795392000 0\n"));
+	assert_true(has("tps h/sda 1795478400 12\n"));
+	assert_true(has("tps h/sda 1795557600 23\n"));
+	free(text);
+}
+
+static void test_times_that_jump(void **state)
+{
+	(void)state;
+	assert_int_equal(
+		read_text("sar",
+			HEAD "00:00:01" DISKS "00:10:01 sda 1.0 1.0\n03:10:01 sda 1.0 1.0\n"
+			     "02:20:01 sda 1.0 1.0\n02:30:01 sda 1.0 1.0\n"
+			     "Linux 6.1.0 (h) \t2026-11-25 \t_x86_64_\t(2 CPU)\n\n"
+			     "00:00:01" DISKS "00:10:01 sda 1.0 1.0\n"
+			     "Linux 6.1.0 (g) \t2026-11-22 \t_x86_64_\t(2 CPU)\n\n"
+			     "00:00:01" DISKS "00:10:01 sda 1.0 1.0\n"),
+		0);
+	assert_true(said_of("time goes back: 1, the first at line 6"));
+	assert_true(said_of("more than a day: 1, the first at line 11"));
+}
+
+static void test_sar_is_iostat(void **state)
+{
+	(void)state;
+	assert_int_equal(read_text("sar",
+				 "Linux 6.1.0 (h) \t11/22/26 \t_x86_64_\t(2 CPU)\n\n"
+				 "11/22/26 14:00:00\nDevice r/s w/s\nsda 1.0 2.0\n"),
+		-EINVAL);
+	assert_non_null(strstr(e.text, "this is iostat's text"));
+	assert_non_null(strstr(e.text, "-o JSON"));
+}
+
+static void test_sadf_zones(void **state)
+{
+	static const char head[] = "# hostname;interval;timestamp;DEV;tps;await\n";
+	char text[400];
+
+	snprintf(text, sizeof(text), "%sh;10;2026-11-22 14:00:00 CET;sda;1.0;2.0\n", head);
+	assert_int_equal(read_text("sadf", text), 0);
+	assert_true(has("tps h/sda 1795352400 1\n"));
+	assert_int_equal(said.n_notes, 0);
+	tear_down(state);
+	set_up(state);
+	snprintf(text, sizeof(text), "%sh;10;2026-11-22 14:00:00;sda;1.0;2.0\n", head);
+	assert_int_equal(read_text("sadf", text), 0);
+	assert_true(said_of("times without a zone are taken as UTC"));
+	snprintf(text, sizeof(text), "%sh;10;2026-11-22 14:00:00 IST;sda;1.0;2.0\n", head);
+	assert_int_equal(read_text("sadf", text), -EINVAL);
+	assert_non_null(strstr(e.text, "x:2: the time zone of '2026-11-22 14:00:00 IST'"));
+	snprintf(text, sizeof(text), "%sh;10;soon;sda;1.0;2.0\n", head);
+	assert_int_equal(read_text("sadf", text), -EINVAL);
+	assert_non_null(strstr(e.text, "x:2: this is no time: 'soon'"));
+}
+
 static void test_sadf(void **state)
 {
 	(void)state;
@@ -170,11 +293,74 @@ static void test_iostat_wrong(void **state)
 	assert_int_equal(read_text("iostat",
 				 "{\"sysstat\": {\"hosts\": [{\"nodename\": \"h\", "
 				 "\"statistics\": [{\"timestamp\": {\"date\": "
-				 "\"2026-11-22\", \"time\": \"14:00:00\"}, \"disk\": "
-				 "[{\"disk-device\": \"sda\", \"await\": 1}]}, {"),
+				 "\"2026-11-22\", \"time\": \"14:00:00\", \"utc\": 1}, "
+				 "\"disk\": [{\"disk-device\": \"sda\", \"await\": 1}]}, {"),
 		0);
 	assert_true(has("await h/sda 1795356000 1\n"));
 	assert_int_equal(said.n_notes, 1);
+}
+
+#define REPORT(host, more, stamp)                                                                  \
+	"{\"sysstat\": {\"hosts\": [{\"nodename\": \"" host "\", " more                            \
+	"\"statistics\": [{\"timestamp\": {\"date\": \"2026-11-22\", \"time\": \"14:00:00\"" stamp \
+	"}, \"disk\": [{\"disk-device\": \"sda\", \"await\": 1}]}"
+#define END "]}]}}\n"
+
+/* A kill cuts off anywhere, and the next file follows in the same line. */
+static void test_json_cut_and_more(void **state)
+{
+	static const char *const ends[] = {
+		"", ", {", ", {\"timestamp\": \"2026", "]", "]}]}}", ", {\"ti"};
+	char text[1000];
+
+	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
+		snprintf(text, sizeof(text), "%s%s%s%s%s", REPORT("h1", "", ", \"utc\": 1"),
+			ends[i], REPORT("h2", "", ", \"utc\": 1"), ends[i],
+			REPORT("h3", "", ", \"utc\": 1") END);
+		assert_int_equal(read_text("iostat", text), 0);
+		assert_true(has("await h1/sda 1795356000 1\n"));
+		assert_true(has("await h2/sda 1795356000 1\n"));
+		assert_true(has("await h3/sda 1795356000 1\n"));
+		assert_int_equal(said.n_notes, i == 4 ? 0 : 1);
+		assert_true(i == 4 || said_of("2 texts end in the middle, the first at line 1"));
+		tear_down(state);
+		set_up(state);
+	}
+	/* What is wrong in the middle of a text is no end. */
+	snprintf(text, sizeof(text), "%s, 5 6]}]}}\n%s", REPORT("h1", "", ""),
+		REPORT("h2", "", "") END);
+	assert_int_equal(read_text("iostat", text), -EINVAL);
+}
+
+/* sadf -j -t: "tz", or before sysstat 12.6 "utc" and the host's "timezone". */
+static void test_json_zones(void **state)
+{
+	static const struct {
+		const char *text, *line, *note;
+	} cases[] = {
+		{REPORT("h", "", ", \"utc\": 1") END, "await h/sda 1795356000 1\n", NULL},
+		{REPORT("h", "", ", \"tz\": \"UTC\"") END, "await h/sda 1795356000 1\n", NULL},
+		{REPORT("h", "", ", \"tz\": \"CET\"") END, "await h/sda 1795352400 1\n", NULL},
+		{REPORT("h", "", ", \"tz\": \"EST\"") END, "await h/sda 1795374000 1\n", NULL},
+		{REPORT("h", "", ", \"tz\": \"+0530\"") END, "await h/sda 1795336200 1\n", NULL},
+		{REPORT("h", "\"timezone\": \"CEST\", ", ", \"utc\": 0") END,
+			"await h/sda 1795348800 1\n", NULL},
+		{REPORT("h", "\"timezone\": \"CEST\", ", ", \"utc\": 1") END,
+			"await h/sda 1795356000 1\n", NULL},
+		{REPORT("h", "", ", \"utc\": 0") END, "await h/sda 1795356000 1\n",
+			"times without a zone are taken as UTC"},
+		{REPORT("h", "", ", \"tz\": \"CST\"") END, "await h/sda 1795356000 1\n",
+			"the time zone 'CST' is not known, or means several"},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		assert_int_equal(read_text("iostat", cases[i].text), 0);
+		assert_true(has(cases[i].line));
+		assert_int_equal(said.n_notes, cases[i].note != NULL);
+		assert_true(!cases[i].note || said_of(cases[i].note));
+		tear_down(state);
+		set_up(state);
+	}
 }
 
 static void test_ceph(void **state)
@@ -352,11 +538,14 @@ static void test_sink_refuses(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {TEST(test_sar), TEST(test_sar_device_last),
-		TEST(test_sar_12_hours), TEST(test_sar_wrong), TEST(test_sadf),
-		TEST(test_sadf_json), TEST(test_iostat), TEST(test_iostat_wrong), TEST(test_ceph),
-		TEST(test_ceph_times), TEST(test_ceph_units), TEST(test_ceph_wrong),
-		TEST(test_prometheus_text), TEST(test_prometheus_text_wrong),
-		TEST(test_labels_guess), TEST(test_labels_same_key), TEST(test_sink_refuses)};
+		TEST(test_sar_12_hours), TEST(test_sar_many_tables), TEST(test_sar_restart),
+		TEST(test_sar_live), TEST(test_times_that_jump), TEST(test_sar_is_iostat),
+		TEST(test_sar_wrong), TEST(test_sadf), TEST(test_sadf_zones),
+		TEST(test_json_cut_and_more), TEST(test_json_zones), TEST(test_sadf_json),
+		TEST(test_iostat), TEST(test_iostat_wrong), TEST(test_ceph), TEST(test_ceph_times),
+		TEST(test_ceph_units), TEST(test_ceph_wrong), TEST(test_prometheus_text),
+		TEST(test_prometheus_text_wrong), TEST(test_labels_guess),
+		TEST(test_labels_same_key), TEST(test_sink_refuses)};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);
 	return cmocka_run_group_tests(tests, NULL, NULL);
