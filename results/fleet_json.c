@@ -135,15 +135,17 @@ static json_t *input_json(const struct fleet_view *v)
 
 static json_t *summary_json(const struct fleet_view *v)
 {
-	json_int_t n[FINDING_KINDS] = {0}, judged = 0;
+	json_int_t n[FINDING_KINDS] = {0}, judged = 0, left_out = 0;
 	json_t *o;
 
 	for (size_t i = 0; i < v->n_entries; i++)
 		n[v->entries[i].f.kind]++;
-	for (size_t i = 0; i < v->whole->n_members; i++)
+	for (size_t i = 0; i < v->whole->n_members; i++) {
 		judged += v->whole->members[i].judged;
-	o = json_pack("{s:I, s:I, s:I}", "members", (json_int_t)v->whole->n_members, "judged",
-		judged, "findings", (json_int_t)v->n_entries);
+		left_out += v->whole->members[i].left_out;
+	}
+	o = json_pack("{s:I, s:I, s:I, s:I}", "members", (json_int_t)v->whole->n_members, "judged",
+		judged, "left_out", left_out, "findings", (json_int_t)v->n_entries);
 	for (size_t k = 0; k < FINDING_KINDS; k++)
 		json_object_set_new(o, finding_kind_names[k], json_integer(n[k]));
 	return o;

@@ -261,13 +261,17 @@ static void put_limits(const struct fleet_view *v, FILE *out)
 static void put_summary(const struct fleet_view *v, FILE *out)
 {
 	char alarms[FLEET_WORD], least[FLEET_WORD], shortest[FLEET_WORD];
-	size_t judged = 0;
+	size_t judged = 0, left_out = 0;
 
 	put_kinds(v, out);
-	for (size_t i = 0; i < v->whole->n_members; i++)
+	for (size_t i = 0; i < v->whole->n_members; i++) {
 		judged += v->whole->members[i].judged;
+		left_out += v->whole->members[i].left_out;
+	}
 	fprintf(out, "%zu of %zu members judged", judged, v->whole->n_members);
-	if (judged < v->whole->n_members)
+	if (left_out)
+		fprintf(out, "; %zu left out", left_out);
+	if (judged + left_out < v->whole->n_members)
 		fputs("; the others have too few peers or samples", out);
 	if (v->n_windows)
 		fprintf(out, "; %zu of %zu windows judged", v->n_judged, v->n_windows);

@@ -80,7 +80,8 @@ struct fleet_member {
 	double severity; /* the largest over its metrics; below 1: no finding; 0: not judged */
 	double effect;   /* of that metric */
 	uint32_t metric; /* that metric */
-	bool judged;     /* false: too few peers or samples */
+	bool judged;     /* false: too few peers or samples, or left out */
+	bool left_out;   /* a block device of another layer: a volume, where there are disks */
 	int32_t finding; /* in 'findings', or -1 */
 };
 

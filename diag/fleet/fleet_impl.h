@@ -110,6 +110,10 @@ void names_free(struct fleet *f);
 uint32_t names_group(struct fleet *f, const struct series_key *key);
 uint32_t names_member(struct fleet *f, const struct series_key *key);
 
+/* layers.c: where members are block devices of several layers, leaves out all but one of these.
+ * What is to be said of it, which the caller frees; NULL: nothing was left out. */
+char *layers_choose(struct fleet *f);
+
 /* levels.c: a sample on its way to a cell. */
 void level_take(struct fleet *f, uint32_t raw, uint32_t feed, double time_s, double value);
 /* Settles every metric and puts open cells into the panels. */

@@ -274,17 +274,22 @@ static void judge_metric(struct verdicts *v, uint32_t metric)
 	struct survey s = begin(v, m, &m->panel);
 	uint32_t *groups = alloc_zero(s.n_rows, sizeof(*groups));
 	struct excuse excuse = loads_of(v->f, m);
+	size_t alone, left_out = 0;
 	double twice;
-	size_t alone;
 
-	for (size_t i = 0; i < s.n_rows; i++)
-		groups[i] = survey_with(&s, FLEET_GROUPS) ? v->f->members[m->member_of_row[i]].group
-							  : 0;
+	for (size_t i = 0; i < s.n_rows; i++) {
+		const struct fleet_member *member = &v->f->members[m->member_of_row[i]];
+
+		groups[i] = member->left_out            ? NOBODY
+			: survey_with(&s, FLEET_GROUPS) ? member->group
+							: 0;
+		left_out += member->left_out;
+	}
 	s.members = m->member_of_row;
-	alone = survey_sets(&s, groups);
+	alone = survey_sets(&s, groups) - left_out;
 	if (alone)
 		note(v->r, "%s: %zu of %zu members have fewer than two peers and are not judged",
-			m->model.name, alone, s.n_rows);
+			m->model.name, alone, s.n_rows - left_out);
 	survey_run(&s, excuse.n_loads && survey_with(&s, FLEET_LOAD) ? &excuse : NULL);
 	for (size_t i = 0; i < s.n_rows; i++)
 		said->judged = said->judged || !isnan(s.severity[i]);
@@ -414,6 +419,7 @@ int fleet_judge(
 	struct fleet *f, double from_s, double to_s, struct fleet_result **result, struct err *e)
 {
 	struct verdicts v = {.f = f};
+	char *said;
 
 	if (!f->begun)
 		return err_blame(
@@ -433,6 +439,10 @@ int fleet_judge(
 		f->members[i].finding = -1;
 	}
 	choose_metrics(&v);
+	said = layers_choose(f);
+	if (said)
+		note(v.r, "%s", said);
+	free(said);
 	for (uint32_t i = 0; i < f->n_metrics; i++) {
 		note_samples(&v, &f->metrics[i]);
 		if (f->metrics[i].model.worse == WORSE_MORE ||

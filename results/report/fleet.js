@@ -59,7 +59,8 @@ function drawHead() {
 			tile(s.group, plural(s.group, "whole group").replace(/^\S+ /, ""), "a group against the other groups"),
 			tile(s.class, s.class === 1 ? "class" : "classes", "members of many groups that differ alike"),
 			tile(s.judged, "members judged", s.judged < s.members ? "of " + s.members.toLocaleString("en") +
-				"; the others have too few peers or samples" : "all of them")));
+				(s.left_out ? "; " + s.left_out.toLocaleString("en") + " left out" : "") +
+				(s.judged + s.left_out < s.members ? "; the others have too few peers or samples" : "") : "all of them")));
 }
 
 /* [head, numeric, what a cell shows, what it is sorted by] */
