@@ -8,8 +8,9 @@
  * SIGTERM, SIGINT or SIGHUP, on a failed write, or when all have ended, detaches and closes the
  * log; the processes go on as if nothing had been. With a command it starts that, passes those
  * signals on to it, ends when the last process has ended, and returns the command's exit code
- * (128+signal if it was killed; 127 if there is no such program). On SIGQUIT (TRACE_LEAVE) it
- * detaches and closes the log with a command, too; if that goes on, the exit code is 0.
+ * (128+signal if it was killed; 127 if there is no such program). On SIGQUIT (TRACE_LEAVE), and
+ * when the command has not ended 5 s after SIGTERM or SIGHUP, it detaches and closes the log with a
+ * command, too; if that goes on, the exit code is 0.
  *
  * With --ring TIME only the last so many seconds are kept, in memory, and written to FILE at the
  * end; on SIGUSR1 also to FILE.1, FILE.2 ..., which are there once they are whole. --control-fd N
@@ -157,8 +158,11 @@ int trace_able(const struct tracer_try *t, const char *dir, struct err *why);
 void trace_signals(void);
 
 /* Number of the signal that says stop, 0: none yet. Negative: a terminal sent it to the command
- * too. Reset when taken. */
+ * too. Reset when taken. TRACE_LEAVE also when a command has had its time (trace_pass_stop). */
 int trace_take_stop(void);
+/* Passes what trace_take_stop returned (above 0) on to the command. Unless we trace it by ptrace:
+ * also if it has asked for that itself, and waits in a stop. */
+void trace_pass_stop(pid_t command, int signo, bool by_ptrace);
 /* True once after each tick. */
 bool trace_take_tick(void);
 /* True once after each SIGUSR1. */

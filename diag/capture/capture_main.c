@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ptrace.h>
 #include <sys/time.h>
 #include <sys/utsname.h>
 #include <sys/wait.h>
@@ -14,9 +15,10 @@
 
 #include "diag/capture/choice.h"
 #include "diag/record/calls.h"
+#include "harness/base/clock.h"
 #include "harness/base/units.h"
 
-enum { MAX_PIDS = 1024, MAX_CALLS = 512, MAX_PATHS = 16, MAX_PID = 1 << 22 };
+enum { MAX_PIDS = 1024, MAX_CALLS = 512, MAX_PATHS = 16, MAX_PID = 1 << 22, COMMAND_ENDS_S = 5 };
 
 struct trace_options {
 	struct trace_request r;
@@ -113,12 +115,38 @@ void trace_signals(void)
 	setitimer(ITIMER_REAL, &every, NULL);
 }
 
+/* The command that was told to end, and when we no longer wait for it. */
+static pid_t told;
+static double leave_s;
+
 int trace_take_stop(void)
 {
 	int signo = stop_signal;
 
 	stop_signal = 0;
-	return signo;
+	if (!told || clock_mono_s() < leave_s)
+		return signo;
+	fprintf(stderr,
+		"culprit-agent trace: the command, process %d, or what it has started, has not "
+		"ended %d s after it was told to; it goes on without being traced\n",
+		(int)told, COMMAND_ENDS_S);
+	told = 0;
+	return TRACE_LEAVE;
+}
+
+void trace_pass_stop(pid_t command, int signo, bool by_ptrace)
+{
+	siginfo_t si = {.si_pid = 0};
+
+	if (!by_ptrace && waitid(P_PID, (id_t)command, &si, WSTOPPED | WNOHANG | WNOWAIT) == 0 &&
+		si.si_pid && si.si_code == CLD_TRAPPED)
+		ptrace(PTRACE_DETACH, command, 0, signo);
+	else
+		kill(command, signo);
+	if (signo != SIGINT && !told) {
+		told = command;
+		leave_s = clock_mono_s() + COMMAND_ENDS_S;
+	}
 }
 
 bool trace_take_tick(void)

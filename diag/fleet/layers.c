@@ -1,5 +1,5 @@
-/* Layers of block devices: a volume is served by disks, so its times are theirs, and it is no peer of
- * them. Known by the names that Linux gives. */
+/* Layers of block devices: a volume is served by disks, so its times are theirs, and it is no peer
+ * of them. Known by the names that Linux gives. */
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>

@@ -3,7 +3,8 @@
 
 enum { SAMPLES = 288 };
 
-/* A host with these devices, of which 'slow' ones (by their first letters) take three times as long. */
+/* A host with these devices, of which "slow" ones (by their first letters) take three times as
+ * long. */
 static void put_host(struct fed *x, const char *host, const char *const names[], const char *slow)
 {
 	for (unsigned m = 0; names[m]; m++) {

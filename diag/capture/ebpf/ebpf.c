@@ -579,7 +579,7 @@ static void run(struct ebpf *x)
 		if (x->left || (stop && !x->r->command))
 			break;
 		if (stop > 0)
-			kill(x->child, stop);
+			trace_pass_stop(x->child, stop, false);
 		take_orders(x);
 		if (trace_take_tick() && !x->failed) {
 			set_clock(x);

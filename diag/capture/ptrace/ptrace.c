@@ -40,7 +40,7 @@ static int run(struct tracer *t, const struct trace_request *r, struct err *e)
 		if (stop == TRACE_LEAVE || (stop && !r->command))
 			break;
 		if (stop > 0)
-			kill(t->child, stop);
+			trace_pass_stop(t->child, stop, true);
 		if (rc > 0 && trace_take_tick()) {
 			rc = log_flush(t->log, e);
 			rc = rc < 0 ? rc : 1;

@@ -220,7 +220,7 @@ static bool watch(struct external *x, int *command_status, int *status)
 		if (stop == TRACE_LEAVE)
 			x->command = 0;
 		if (stop > 0 && x->command)
-			kill(x->command, stop);
+			trace_pass_stop(x->command, stop, false);
 		if (x->tool && !told &&
 			((stop && (!r->command || stop == TRACE_LEAVE)) ||
 				(!x->ends_by_itself && (r->command ? !x->command : all_gone(x))))) {
