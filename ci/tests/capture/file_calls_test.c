@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/sendfile.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -117,7 +118,8 @@ static char dir[] = "/tmp/culprit-file-calls-XXXXXX", self[4000], agent[4096], l
 static void make_calls(const char *folder)
 {
 	char path[4096], second[4096], data[26] = "";
-	int fd;
+	off_t from = 3000;
+	int fd, ends[2];
 
 	for (size_t i = 0; i < COUNT(by_path); i++) {
 		int nr = call_number(ARCH, by_path[i]);
@@ -142,12 +144,17 @@ static void make_calls(const char *folder)
 		if (nr >= 0)
 			syscall(nr, fd, 0, 0, 0, 0, 0);
 	}
-	/* Offsets: written, 26 at 0; read again in two pieces; at a place of its own; beyond the
-	 * end. */
+	/* Offsets: written, 26 at 0; read again in two pieces, through a duplicate, too; at a place
+	 * of its own; beyond the end; sent from a pointer's place and from the file's; appended. */
 	fd = open(path, O_RDWR);
 	if (write(fd, data, 26) == 26 && lseek(fd, 0, SEEK_SET) == 0 && read(fd, data, 10) == 10 &&
-		read(fd, data, 26) == 16 && pwrite(fd, data, 5, 4000) == 5 &&
-		pread(fd, data, 3, 7) == 3 && lseek(fd, 100, SEEK_SET) == 100)
+		read(dup(fd), data, 26) == 16 && pwrite(fd, data, 5, 4000) == 5 &&
+		pread(fd, data, 3, 7) == 3 && lseek(fd, 100, SEEK_SET) == 100 && pipe(ends) == 0 &&
+		sendfile(ends[1], fd, &from, 9) == 9 && sendfile(ends[1], fd, NULL, 8) == 8 &&
+		read(ends[0], data, 17) == 17)
+		close(fd);
+	fd = open(path, O_WRONLY | O_APPEND);
+	if (write(fd, data, 4) == 4)
 		close(fd);
 }
 
@@ -285,20 +292,23 @@ static void each_call_has_its_file(const char *tracer)
 }
 
 /* The calls of make_calls' second half that did something, in their order. */
-static void offsets_are_told(const char *tracer, bool of_every_call)
+static void offsets_are_told(const char *tracer)
 {
 	static const struct {
 		const char *name;
 		int64_t result, offset;
-		bool always; /* the call says it itself */
 	} want[] = {
-		{"write", 26, 0, false},
-		{"lseek", 0, 0, true},
-		{"read", 10, 0, false},
-		{"read", 16, 10, false},
-		{"pwrite64", 5, 4000, true},
-		{"pread64", 3, 7, true},
-		{"lseek", 100, 100, true},
+		{"write", 26, 0},
+		{"lseek", 0, 0},
+		{"read", 10, 0},
+		{"read", 16, 10},
+		{"pwrite64", 5, 4000},
+		{"pread64", 3, 7},
+		{"lseek", 100, 100},
+		{"sendfile", 9, 3000},
+		{"sendfile", 8, 100},
+		{"read", 17, -1}, /* of a pipe */
+		{"write", 4, 4005},
 	};
 	struct log_reader *r = trace(tracer);
 	struct fdtable *fds = fdtable_new();
@@ -310,21 +320,15 @@ static void offsets_are_told(const char *tracer, bool of_every_call)
 	while (log_next(r, &rec, &e) == 1) {
 		const struct record_call *c = &rec->call;
 		const char *name = rec->type == RECORD_CALL ? call_name(ARCH, c->nr) : NULL;
-		const struct fd_state *s;
 
 		fdtable_feed(fds, rec);
 		if (rec->type == RECORD_FD && rec->fd.open && in_folder(rec->fd.path) &&
 			strstr(rec->fd.path, "/file"))
 			opens++;
-		s = name ? fdtable_get(fds, c->pid, (int32_t)c->args[0]) : NULL;
-		if (opens < 2 || at == COUNT(want) || !s || !in_folder(s->now.path) ||
-			strcmp(name, want[at].name))
+		if (opens < 2 || at == COUNT(want) || !name || strcmp(name, want[at].name) ||
+			c->result != want[at].result)
 			continue;
-		assert_int_equal(c->result, want[at].result);
-		if (of_every_call || want[at].always)
-			assert_int_equal(c->offset, want[at].offset);
-		else
-			assert_int_equal(c->offset, -1);
+		assert_int_equal(c->offset, want[at].offset);
 		at++;
 	}
 	assert_int_equal(at, COUNT(want));
@@ -357,7 +361,7 @@ static void tags_say_which_file(const char *tracer)
 		assert_true(tag->first_ns >= log_reader_head(r)->start_ns);
 		assert_true(tag->first_ns <= rec->fd.start_ns);
 	}
-	assert_int_equal(opens, 2);
+	assert_int_equal(opens, 4); /* three times opened, once duplicated */
 	log_reader_free(r);
 }
 
@@ -367,10 +371,10 @@ static void ptrace_each_call_has_its_file(void **state)
 	each_call_has_its_file("ptrace");
 }
 
-static void ptrace_offsets_that_calls_carry(void **state)
+static void ptrace_offsets_of_every_call(void **state)
 {
 	(void)state;
-	offsets_are_told("ptrace", false);
+	offsets_are_told("ptrace");
 }
 
 static void ptrace_tags_say_which_file(void **state)
@@ -388,7 +392,7 @@ static void ebpf_each_call_has_its_file(void **state)
 static void ebpf_offsets_of_every_call(void **state)
 {
 	(void)state;
-	offsets_are_told("ebpf", true);
+	offsets_are_told("ebpf");
 }
 
 static void ebpf_tags_say_which_file(void **state)
@@ -401,7 +405,7 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(ptrace_each_call_has_its_file),
-		cmocka_unit_test(ptrace_offsets_that_calls_carry),
+		cmocka_unit_test(ptrace_offsets_of_every_call),
 		cmocka_unit_test(ptrace_tags_say_which_file),
 		cmocka_unit_test(ebpf_each_call_has_its_file),
 		cmocka_unit_test(ebpf_offsets_of_every_call),

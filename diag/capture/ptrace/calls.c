@@ -1,10 +1,14 @@
 /* What there is to know of a call when a thread enters it: what its path arguments say, where in
  * the file it begins; and whether anybody wants to know. */
+#include <fcntl.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
+#include <unistd.h>
 
 #include "diag/capture/ptrace/tracer.h"
 
@@ -90,16 +94,103 @@ static uint32_t vector_bytes(const struct tracee_thread *th, const struct call_i
 	return sum < CALL_MAX ? (uint32_t)sum : CALL_MAX;
 }
 
-void call_enter(struct tracee_thread *th, const struct call_info *info)
+/* The position of an open file, as a thread of its process sees it; -1: there is none. */
+static int64_t position_of(pid_t tid, int fd, bool *append)
+{
+	char path[64], text[512], *at;
+	unsigned flags = 0;
+	long long pos = -1;
+	ssize_t n;
+	int info;
+
+	snprintf(path, sizeof(path), "/proc/%d/fdinfo/%d", (int)tid, fd);
+	info = open(path, O_RDONLY | O_CLOEXEC);
+	n = info < 0 ? -1 : read(info, text, sizeof(text) - 1);
+	if (info >= 0)
+		close(info);
+	text[n > 0 ? n : 0] = '\0';
+	if ((at = strstr(text, "flags:")))
+		sscanf(at, "flags: %o", &flags);
+	*append = flags & O_APPEND;
+	return sscanf(text, "pos: %lld", &pos) == 1 ? pos : -1;
+}
+
+/* Files and block devices have a position. */
+static bool has_position(const struct tracer *t, const struct record_call *c, int fd)
+{
+	const struct fd_state *s = fdtable_get(t->fds, c->pid, fd);
+
+	return s &&
+		(s->now.kind == FD_FILE ||
+			(s->now.kind == FD_DEVICE && s->now.tag.device && !s->now.tag.inode));
+}
+
+/* The argument that points to the position in the file that a call copies from; -1: none. */
+static int offset_pointer(const struct call_info *info)
+{
+	const char *at = info->args;
+
+	for (int i = 0; at; i++) {
+		if (!strncmp(at, "p off", 5))
+			return i;
+		at = strchr(at, ',');
+		at = at ? at + 1 : NULL;
+	}
+	return -1;
+}
+
+/* Where in its file a call begins to read or write; -1: it does not, or there is no such place. */
+static int64_t offset_of(
+	const struct tracer *t, struct tracee_thread *th, const struct call_info *info)
+{
+	const struct record_call *c = &th->call;
+	int fd, pointer;
+
+	if (!info || info->fd < 0 ||
+		(info->class != CALL_READ && info->class != CALL_WRITE && info->class != CALL_COPY))
+		return -1;
+	/* -1 of preadv2 and pwritev2: the file's own position. */
+	if (info->offset >= 0 && (int64_t)c->args[info->offset] != -1)
+		return (int64_t)c->args[info->offset];
+	fd = (int)c->args[info->fd];
+	if (!has_position(t, c, fd))
+		return -1;
+	pointer = info->class == CALL_COPY ? offset_pointer(info) : -1;
+	if (pointer >= 0 && c->args[pointer]) {
+		int64_t value;
+		struct iovec local = {&value, sizeof(value)},
+			     remote = {(void *)(uintptr_t)c->args[pointer], sizeof(value)};
+
+		return process_vm_readv(th->tid, &local, 1, &remote, 1, 0) == sizeof(value) ? value
+											    : -1;
+	}
+	return position_of(th->tid, fd, &th->append);
+}
+
+void call_enter(const struct tracer *t, struct tracee_thread *th, const struct call_info *info)
 {
 	struct record_call *c = &th->call;
-	bool data = info && (info->class == CALL_READ || info->class == CALL_WRITE);
 
-	/* -1 of preadv2 and pwritev2: the file's own position, which is not to be had cheaply. */
-	c->offset = data && info->offset >= 0 ? (int64_t)c->args[info->offset] : -1;
-	c->asked = info && info->class == CALL_READ && info->offset < 0 ? vector_bytes(th, info)
-									: 0;
+	th->append = false;
+	c->offset = call_wanted(&t->filter, c) ? offset_of(t, th, info) : -1;
+	th->append = th->append && info->class == CALL_WRITE;
+	c->asked = info && info->class == CALL_READ && c->offset < 0 ? vector_bytes(th, info) : 0;
 	read_paths(th, info);
+}
+
+void call_exit(struct tracee_thread *th, const struct call_info *info)
+{
+	struct record_call *c = &th->call;
+	bool append;
+	int64_t end;
+
+	if (c->nr == SYS_lseek && c->result >= 0) {
+		c->offset = c->result;
+	} else if (th->append && c->result > 0) {
+		/* The kernel went to the end first. */
+		end = position_of(th->tid, (int)c->args[info->fd], &append);
+		c->offset = end < 0 ? -1 : end - c->result;
+	}
 }
 
 /* What is not wanted is followed nevertheless: it may change what descriptors mean. */

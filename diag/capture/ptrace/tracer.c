@@ -406,7 +406,7 @@ static void syscall_stop(struct tracer *t, struct tracee_thread *th, int64_t now
 		for (int i = 0; i < 6; i++)
 			c->args[i] = info.entry.args[i];
 		c->result = 0;
-		call_enter(th, call_info(t->calls, c->nr));
+		call_enter(t, th, call_info(t->calls, c->nr));
 		c->seq = ++t->seq;
 		th->in_call = true;
 		if (c->nr == SYS_io_submit)
@@ -416,8 +416,7 @@ static void syscall_stop(struct tracer *t, struct tracee_thread *th, int64_t now
 		th->entry_ns = clock_ns(CLOCK_MONOTONIC);
 	} else if (info.op == PTRACE_SYSCALL_INFO_EXIT && th->in_call) {
 		c->result = info.exit.rval;
-		if (c->nr == SYS_lseek && c->result >= 0)
-			c->offset = c->result;
+		call_exit(th, call_info(t->calls, c->nr));
 		/* Interrupted by our own leaving: the thread is still inside it, and begins it
 		 * anew. */
 		async_exit(t, th, now_ns);

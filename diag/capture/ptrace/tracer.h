@@ -29,6 +29,7 @@ struct tracee_thread {
 	struct tracee_process *process;
 	bool live; /* has stopped once: its calls are seen from here on */
 	bool in_call;
+	bool append;      /* a write to the end of a file */
 	int64_t entry_ns; /* CLOCK_MONOTONIC of call.start_ns */
 	struct record_call call;
 	uint64_t submitted; /* io_submit: operations of its list that were looked at */
@@ -113,7 +114,9 @@ bool tags_describe(struct tags *t, const char *link, int64_t now_ns, struct reco
 
 /* calls.c: fills path, path2 and offset of the call that the thread enters ('info' may be NULL); is
  * it to be written? */
-void call_enter(struct tracee_thread *th, const struct call_info *info);
+void call_enter(const struct tracer *t, struct tracee_thread *th, const struct call_info *info);
+/* What its result says of the position in the file. */
+void call_exit(struct tracee_thread *th, const struct call_info *info);
 bool call_wanted(const struct trace_filter *f, const struct record_call *c);
 
 /* async.c: at the entry of io_submit, at the exit of every call; and when a process ends or runs
