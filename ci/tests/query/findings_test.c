@@ -170,6 +170,92 @@ static void recorded(const char *name)
 	assert_int_equal(system(command), 0);
 }
 
+enum { LOST, GOES_BACK, COPIED };
+
+/* As follow; then another process has written 326 bytes into the new file, from the old one or not. */
+static void follow_written(const char *name, bool copied)
+{
+	int64_t old_ns, new_ns;
+
+	begin();
+	opened(name, 12);
+	old_ns = now;
+	moved("read", 0, 4096, 26);
+	opened(name, 13);
+	new_ns = now;
+	who.pid = who.tid = PID + 1;
+	named("writer");
+	if (copied) {
+		opened_on(name, 0x801, 12, old_ns);
+		moved("read", 0, 4096, 26);
+	}
+	opened_on(name, 0x801, 13, new_ns);
+	moved("write", 0, 326, 326);
+	who.pid = who.tid = PID;
+}
+
+/* The new file is longer: there is data where it goes on, and what lies before is lost all the same. */
+static void test_follower_in_a_longer_file(void **state)
+{
+	struct found f;
+
+	(void)state;
+	for (int case_ = LOST; case_ <= COPIED; case_++) {
+		follow_written("/var/log/a", case_ == COPIED);
+		moved("read", 26, 4096, 300);
+		if (case_ == GOES_BACK)
+			moved("read", 0, 26, 26);
+		f = search_for(NULL);
+		assert_int_equal(f.n, case_ == LOST);
+		if (case_ == LOST)
+			assert_non_null(strstr(
+				f.text, "where the old one ended: what lies before was not read"));
+	}
+}
+
+/* Replaced again and again: one finding. */
+static void test_follower_of_many_files(void **state)
+{
+	struct found f;
+
+	(void)state;
+	follow("/var/log/a", 13);
+	moved("read", 26, 4096, 0);
+	for (uint64_t inode = 14; inode < 17; inode++) {
+		moved("read", 0, 4096, 26);
+		opened("/var/log/a", inode);
+		moved("read", 26, 4096, 0);
+	}
+	f = search_for(NULL);
+	assert_int_equal(f.n, 1);
+	assert_non_null(
+		strstr(f.text, "of a new /var/log/a, and of 3 more, where the old one ended"));
+}
+
+/* SQLite makes its journal anew for each transaction, and asks at its end whether there is more. */
+static void test_a_journal_is_no_log(void **state)
+{
+	(void)state;
+	for (int writes = 0; writes < 2; writes++) {
+		begin();
+		opened("/srv/q.db-journal", 12);
+		moved("write", 0, 512, 512);
+		moved("read", 512, 8, 0);
+		for (uint64_t inode = 13; inode < 16; inode++) {
+			opened("/srv/q.db-journal", inode);
+			if (writes)
+				moved("write", 0, 512, 512);
+			moved("read", 512, 8, 0);
+		}
+		assert_int_equal(search_for(NULL).n, 0);
+	}
+	/* Also if it has read the old one. */
+	follow("/srv/q.db-journal", 13);
+	moved("write", 0, 26, 26);
+	moved("read", 26, 8, 0);
+	assert_int_equal(search_for(NULL).n, 0);
+}
+
 /* A log follower in earnest, which was started again after its file had been replaced. */
 static void test_rsyslog(void **state)
 {
@@ -260,6 +346,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_stale_offset),
 		cmocka_unit_test(test_stale_offset_by_seeks),
+		cmocka_unit_test(test_follower_in_a_longer_file),
+		cmocka_unit_test(test_follower_of_many_files),
+		cmocka_unit_test(test_a_journal_is_no_log),
 		cmocka_unit_test(test_follower_that_opens_again),
 		cmocka_unit_test(test_follower_that_begins_anew),
 		cmocka_unit_test(test_follower_of_a_copy),
