@@ -102,6 +102,8 @@ char *fleet_say_share(double share, char text[FLEET_WORD]);
 char *fleet_say_alarms(double alarms, char text[FLEET_WORD]);
 /* Does it accuse a member? Of a whole group or class it is not the members' fault. */
 bool fleet_accuses(const struct fleet_finding *f);
+/* Why data may be missing of what was judged, or NULL; all findings depend on it. */
+const char *fleet_partial(const struct fleet_view *v);
 /* The path of whom a finding names: a member, a group, or any member of a class. */
 const char *fleet_whom(const struct fleet_result *r, const struct fleet_finding *f);
 

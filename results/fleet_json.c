@@ -64,6 +64,8 @@ static json_t *entry_json(const struct fleet_view *v, const struct fleet_entry *
 	put_time(v, o, "until", f->until_s);
 	if (f->kind == FINDING_CLASS)
 		json_object_set_new(o, "members", json_integer(f->count));
+	if (fleet_partial(v))
+		json_object_set_new(o, "partial", json_true());
 	if (v->n_windows) {
 		json_object_set_new(o, "windows", json_integer(e->windows));
 		json_object_set_new(o, "first_window", json_integer((json_int_t)e->first));
@@ -126,10 +128,10 @@ static json_t *input_json(const struct fleet_view *v)
 
 	if (said)
 		json_object_update_new(o,
-			json_pack("{s:o, s:I, s:I, s:o}", "form", text_or_null(said->form),
+			json_pack("{s:o, s:I, s:I, s:o, s:o}", "form", text_or_null(said->form),
 				"samples", (json_int_t)said->samples, "missing",
-				(json_int_t)said->missing, "notes",
-				texts(said->notes, said->n_notes)));
+				(json_int_t)said->missing, "partial", text_or_null(said->partial),
+				"notes", texts(said->notes, said->n_notes)));
 	return o;
 }
 
@@ -144,8 +146,9 @@ static json_t *summary_json(const struct fleet_view *v)
 		judged += v->whole->members[i].judged;
 		left_out += v->whole->members[i].left_out;
 	}
-	o = json_pack("{s:I, s:I, s:I, s:I}", "members", (json_int_t)v->whole->n_members, "judged",
-		judged, "left_out", left_out, "findings", (json_int_t)v->n_entries);
+	o = json_pack("{s:I, s:I, s:I, s:I, s:b}", "members", (json_int_t)v->whole->n_members,
+		"judged", judged, "left_out", left_out, "findings", (json_int_t)v->n_entries,
+		"partial", fleet_partial(v) != NULL);
 	for (size_t k = 0; k < FINDING_KINDS; k++)
 		json_object_set_new(o, finding_kind_names[k], json_integer(n[k]));
 	return o;

@@ -72,8 +72,10 @@ static void add_entry(
 	text_columns_cell(g, at++, kind(f, text));
 	if (v->n_windows && !v->all_windows) {
 		snprintf(text, sizeof(text), "%u of %zu", e->windows, v->n_judged);
-		text_columns_cell(g, at, text);
+		text_columns_cell(g, at++, text);
 	}
+	if (fleet_partial(v))
+		text_columns_cell(g, at, "partial");
 }
 
 /* "2026-11-02 14:00 to 2026-11-08 03:12" */
@@ -100,6 +102,8 @@ static void put_entries(const struct fleet_view *v, size_t from, size_t to, int 
 	text_columns_add(&g, "kind", false, false);
 	if (v->n_windows && !v->all_windows)
 		text_columns_add(&g, "windows", false, false);
+	if (fleet_partial(v))
+		text_columns_add(&g, "data", false, false);
 	for (size_t i = from; i < to; i++)
 		add_entry(&g, v, &v->entries[i]);
 	text_columns_put(&g, width, out);
@@ -117,6 +121,8 @@ static void put_windows(const struct fleet_view *v, int width, FILE *out)
 				: from == to ? ": nothing found"
 					     : "",
 			out);
+		if (!v->windows[i].why_not && from == to && fleet_partial(v))
+			fputs(" in partial data", out);
 		if (v->windows[i].why_not)
 			text_print_clean(out, v->windows[i].why_not);
 		fputc('\n', out);
@@ -217,7 +223,8 @@ static void put_kinds(const struct fleet_view *v, FILE *out)
 
 	for (size_t i = 0; i < v->n_entries; i++)
 		n[v->entries[i].f.kind]++;
-	fprintf(out, "%zu finding%s", v->n_entries, v->n_entries == 1 ? "" : "s");
+	fprintf(out, "%zu finding%s%s", v->n_entries, v->n_entries == 1 ? "" : "s",
+		fleet_partial(v) ? " in partial data" : "");
 	for (size_t k = 0; k < FINDING_KINDS; k++)
 		if (n[k]) {
 			fputs(before, out);
@@ -225,6 +232,11 @@ static void put_kinds(const struct fleet_view *v, FILE *out)
 			before = ", ";
 		}
 	fputc('\n', out);
+	if (fleet_partial(v)) {
+		fputs("partial data: ", out);
+		text_print_clean(out, fleet_partial(v));
+		fputs("; members may be missing here\n", out);
+	}
 	if (n[FINDING_GROUP])
 		fputs("whole group: all of it differs from the other groups; no member is "
 		      "accused\n",

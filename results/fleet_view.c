@@ -178,6 +178,11 @@ void fleet_view_finish(struct fleet_view *v)
 	rank_members(v);
 }
 
+const char *fleet_partial(const struct fleet_view *v)
+{
+	return v->said ? v->said->partial : NULL;
+}
+
 void fleet_view_clear(struct fleet_view *v)
 {
 	for (size_t i = 0; i < v->n_windows; i++)

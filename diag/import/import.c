@@ -41,13 +41,28 @@ void import_note(struct import_said *said, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(note, sizeof(note), fmt, ap);
 	va_end(ap);
+	for (size_t i = 0; i < said->n_notes; i++)
+		if (!strcmp(said->notes[i], note))
+			return;
 	said->notes = alloc_resize(said->notes, said->n_notes + 1, sizeof(*said->notes));
 	said->notes[said->n_notes++] = alloc_copy(note);
+}
+
+void import_note_partial(struct import_said *said, const char *why)
+{
+	char *before = said ? said->partial : NULL;
+
+	import_note(said, "%s", why);
+	if (!said || (before && strstr(before, why)))
+		return;
+	said->partial = before ? alloc_format("%s; %s", before, why) : alloc_copy(why);
+	free(before);
 }
 
 void import_said_clear(struct import_said *said)
 {
 	free(said->form);
+	free(said->partial);
 	for (size_t i = 0; i < said->n_notes; i++)
 		free(said->notes[i]);
 	free(said->notes);

@@ -60,6 +60,7 @@ struct import_said {
 	char **notes; /* "12 rows repeat a time of their series" ...; n_notes of them */
 	size_t n_notes;
 	uint64_t samples, missing; /* given to the sink; of them without a value */
+	char *partial;             /* why samples may be missing that exist; NULL: none should */
 };
 void import_said_clear(struct import_said *said);
 
@@ -84,9 +85,11 @@ extern const struct import_format import_formats[]; /* ended by a NULL name */
 
 /* Whether 'text' may name a metric, a member or a group. */
 bool import_name(const char *text);
-/* A note for '*said' (may be NULL). */
+/* A note for '*said' (may be NULL); nothing if it has the same note already. */
 void import_note(struct import_said *said, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
+/* As import_note; and the data is partial for this reason, too. */
+void import_note_partial(struct import_said *said, const char *why);
 
 /* Whole text as a time: Unix seconds (with fraction), ISO 8601 ("2026-11-22T14:00:00Z", with
  * offset or a zone as in import_zone, with a blank instead of T, with fraction; without a zone it

@@ -15,7 +15,8 @@
 enum {
 	POINTS_MAX = 10000, /* of one series in one query; Prometheus refuses more than 11,000 */
 	PROBE_POINTS = 60,  /* of the query that finds out about labels */
-	POINTS_ALL = 100000000
+	POINTS_ALL = 100000000,
+	HTTP_PARTIAL = 206
 };
 
 struct query {
@@ -104,7 +105,7 @@ void prometheus_free(struct prometheus *p)
 	free(p);
 }
 
-/* An answer with another HTTP status than 200. */
+/* An answer with another HTTP status than 200 or 206. */
 static int refused(const struct prometheus *p, FILE *answer, long status, struct err *e)
 {
 	const char *site = http_site(p->http);
@@ -150,7 +151,9 @@ static int ask(struct prometheus *p, const struct query *q, double from_s, doubl
 	rc = http_begin(p->http, "/api/v1/query_range", form, &answer, &status, e);
 	if (rc)
 		return rc;
-	if (status == 200)
+	if (status == HTTP_PARTIAL)
+		import_note_partial(said, "the server gives a part of its answer only (HTTP 206)");
+	if (status == 200 || status == HTTP_PARTIAL)
 		rc = prometheus_answer_read(
 			answer, http_site(p->http), q->metric, p->labels, sink, said, e);
 	else
@@ -166,10 +169,10 @@ static int probe(
 	int rc = 0;
 
 	for (size_t i = 0; i < p->n && !rc; i++)
-		rc = ask(p, &p->queries[i], from_s, to_s, step_s, NULL, NULL, e);
+		rc = ask(p, &p->queries[i], from_s, to_s, step_s, NULL, said, e);
 	/* The last samples, so that series which begin late are seen. */
 	for (size_t i = 0; i < p->n && !rc && step_s > p->step_s; i++)
-		rc = ask(p, &p->queries[i], to_s, to_s, p->step_s, NULL, NULL, e);
+		rc = ask(p, &p->queries[i], to_s, to_s, p->step_s, NULL, said, e);
 	if (!rc)
 		rc = err_blame(e, ERR_USAGE, labels_decide(p->labels, said, e));
 	return rc;

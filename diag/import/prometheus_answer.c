@@ -22,7 +22,8 @@ struct answer {
 	bool has_series, wanted, failed;
 	bool sink_failed; /* the error is not the answer's */
 	bool histograms;
-	unsigned warnings;
+	bool partial;
+	unsigned warnings, infos;
 	char error[600];
 	char arena[LABELS_BYTES];
 };
@@ -170,19 +171,50 @@ static int read_data(struct answer *a)
 	return rc;
 }
 
-static int read_warnings(struct answer *a)
+/* Warnings say that series or samples are missing: a store that did not answer, a limit. */
+static void take_warning(struct answer *a)
+{
+	char clean[300], note[400];
+
+	if (a->warnings++ >= WARNINGS_MAX)
+		return;
+	text_clean(a->s.text, clean, sizeof(clean));
+	snprintf(note, sizeof(note), "the server warns: %s", clean);
+	import_note_partial(a->said, note);
+}
+
+/* Infos are remarks on the query. */
+static void take_info(struct answer *a)
 {
 	char clean[300];
+
+	if (a->infos++ >= WARNINGS_MAX)
+		return;
+	text_clean(a->s.text, clean, sizeof(clean));
+	import_note(a->said, "the server says: %s", clean);
+}
+
+/* "warnings" or "infos": a list of texts, one text, or null. */
+static int read_texts(struct answer *a, void (*take)(struct answer *a))
+{
 	int rc = scan(a);
 
+	if (rc == JSON_SCAN_STRING)
+		take(a);
 	if (rc != JSON_SCAN_ARRAY)
 		return json_scan_skip(&a->s, rc, a->e);
-	while ((rc = scan(a)) == JSON_SCAN_STRING) {
-		text_clean(a->s.text, clean, sizeof(clean));
-		if (a->warnings++ < WARNINGS_MAX)
-			import_note(a->said, "the server warns: %s", clean);
-	}
+	while ((rc = scan(a)) == JSON_SCAN_STRING)
+		take(a);
 	return rc < 0 || rc == JSON_SCAN_ARRAY_END ? rc : bad(a, "a warning is no text");
+}
+
+/* Of VictoriaMetrics: a node that stores series did not answer. */
+static int read_partial(struct answer *a)
+{
+	int rc = scan(a);
+
+	a->partial |= rc == JSON_SCAN_WORD && !strcmp(a->s.text, "true");
+	return json_scan_skip(&a->s, rc, a->e);
 }
 
 /* Keeps the text of "error", which may come before or after "status". */
@@ -210,7 +242,11 @@ static int read_envelope(struct answer *a)
 		} else if (!strcmp(a->s.text, "error")) {
 			rc = read_error(a);
 		} else if (!strcmp(a->s.text, "warnings")) {
-			rc = read_warnings(a);
+			rc = read_texts(a, take_warning);
+		} else if (!strcmp(a->s.text, "infos")) {
+			rc = read_texts(a, take_info);
+		} else if (!strcmp(a->s.text, "isPartial")) {
+			rc = read_partial(a);
 		} else {
 			rc = json_scan_skip(&a->s, JSON_SCAN_KEY, a->e);
 		}
@@ -241,6 +277,10 @@ int prometheus_answer_read(FILE *f, const char *source, const char *metric, stru
 		rc = err_prefix(e, -EPROTO, "%s: the answer is not Prometheus's: line", source);
 	else if (rc < 0)
 		rc = err_prefix(e, rc, "%s", source);
+	if (a->partial)
+		import_note_partial(said, "the server says that its answer is partial (isPartial)");
+	if (a->warnings > WARNINGS_MAX)
+		import_note_partial(said, "the server has more warnings");
 	if (a->histograms && sink && rc >= 0)
 		import_note(said,
 			"native histograms are left out; ask for "

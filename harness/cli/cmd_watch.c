@@ -47,6 +47,7 @@ struct job {
 	struct prometheus_options server_options;
 	struct poll poll;
 	bool caught_up, formed;
+	char *partial; /* why the server's last answer was partial, or NULL */
 };
 
 static void tell(const char *sentence)
@@ -137,6 +138,20 @@ static int run_file(struct job *j, struct err *e)
 
 /* --- a Prometheus server --- */
 
+/* Notes of the first answer, and of one that is partial for another reason than the last. */
+static void tell_notes(struct job *j, struct import_said *said)
+{
+	bool changed = said->partial && (!j->partial || strcmp(said->partial, j->partial));
+
+	for (size_t i = 0; i < said->n_notes && (!j->formed || changed); i++)
+		tell(said->notes[i]);
+	if (j->partial && !said->partial)
+		tell("the server's answers are complete again");
+	free(j->partial);
+	j->partial = said->partial;
+	said->partial = NULL;
+}
+
 static int query(void *ctx, double from_s, double to_s, const struct import_sink *sink,
 	double *done_s, struct err *e)
 {
@@ -144,10 +159,13 @@ static int query(void *ctx, double from_s, double to_s, const struct import_sink
 	struct import_said said = {0};
 	int rc = prometheus_query(j->server, from_s, to_s, sink, &said, done_s, e);
 
-	if (!rc && !j->formed && said.form) {
+	if (!rc && !j->formed && said.form)
 		tell(said.form);
-		j->formed = true;
+	if (!rc || said.partial) {
+		watch_partial(j->watch, said.partial != NULL, to_s);
+		tell_notes(j, &said);
 	}
+	j->formed |= !rc && said.form;
 	import_said_clear(&said);
 	return rc;
 }
@@ -317,6 +335,7 @@ static void clear(struct job *j)
 	pieces_clear(&j->pieces);
 	poll_clear(&j->poll);
 	prometheus_free(j->server);
+	free(j->partial);
 	metric_models_clear(&j->models);
 }
 

@@ -52,7 +52,9 @@ static int read_prometheus(struct job *j, const struct import_sink *sink, struct
 		rc = prometheus_query(p, from, to, sink, &j->said, NULL, e);
 	if (!rc && !j->said.samples)
 		rc = err_blame(e, ERR_SCENARIO,
-			err_set(e, -EINVAL, "%s: the queries give no series", j->server.url));
+			err_set(e, -EINVAL, "%s: the queries give no series%s%s", j->server.url,
+				j->said.partial ? "; " : "",
+				j->said.partial ? j->said.partial : ""));
 	prometheus_free(p);
 	/* What only the server can mend is no error of usage. */
 	return rc ? err_blame(e, rc == -EINVAL ? ERR_USAGE : ERR_CLUSTER, rc) : 0;

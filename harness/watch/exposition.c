@@ -101,6 +101,8 @@ void exposition_write(FILE *f, const struct exposition *x)
 	put(f, "culprit_judge_seconds_total", "counter", "Time spent on judging.", x->judge_s);
 	put(f, "culprit_source_up", "gauge", "Whether the source could be read at the last try.",
 		x->up);
+	put(f, "culprit_source_partial", "gauge", "Whether the source's last answer was partial.",
+		x->partial);
 	put(f, "culprit_source_failures_total", "counter", "Failed tries to read the source.",
 		(double)x->failures);
 }

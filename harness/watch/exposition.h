@@ -14,7 +14,8 @@ struct exposition {
 	double last_sample_s;      /* of the samples' own time; NAN: none came */
 	uint64_t looks;
 	double judge_s;
-	bool up; /* the source could be read at the last try */
+	bool up;      /* the source could be read at the last try */
+	bool partial; /* and its answer said that samples may be missing */
 	uint64_t failures;
 };
 

@@ -64,7 +64,7 @@ static const char *line_kind(const struct life *life, char text[40])
 	}
 }
 
-void line_text(FILE *f, enum life_event event, const struct life *life, double now_s)
+void line_text(FILE *f, enum life_event event, const struct life *life, double now_s, bool partial)
 {
 	const struct life_view *v = &life->view[life->shown];
 	char at[40], since[40], lasted[40], kind[40];
@@ -77,15 +77,16 @@ void line_text(FILE *f, enum life_event event, const struct life *life, double n
 	if (event == LIFE_BEGIN)
 		fprintf(f,
 			" %.3g times its peers (%s) for %.0f %% of the time since %s, "
-			"severity %.2g\n",
+			"severity %.2g",
 			v->effect, line_kind(life, kind), 100 * v->share,
 			line_time(life->since_s, since, sizeof(since)), v->severity);
 	else
-		fprintf(f, " was %.3g times its peers (%s) from %s for %s%s\n", v->effect,
+		fprintf(f, " was %.3g times its peers (%s) from %s for %s%s", v->effect,
 			line_kind(life, kind), line_time(life->since_s, since, sizeof(since)),
 			line_duration(fmax(v->until_s - life->since_s, 0), lasted, sizeof(lasted)),
 			life->absent ? "; it is not judged any more: it has no samples, or no peers"
 				     : "");
+	fputs(partial ? "; the data is partial\n" : "\n", f);
 }
 
 /* JSON has no infinity. */
@@ -94,7 +95,7 @@ static json_t *real(double v)
 	return isfinite(v) ? json_real(v) : json_null();
 }
 
-void line_json(FILE *f, enum life_event event, const struct life *life, double now_s)
+void line_json(FILE *f, enum life_event event, const struct life *life, double now_s, bool partial)
 {
 	const struct life_view *v = &life->view[life->shown];
 	auto_json json_t *line = json_pack(
@@ -111,6 +112,8 @@ void line_json(FILE *f, enum life_event event, const struct life *life, double n
 	}
 	if (event == LIFE_END)
 		json_object_set_new(line, "judged", json_boolean(!life->absent));
+	if (partial)
+		json_object_set_new(line, "partial", json_true());
 	json_dumpf(line, f, JSON_COMPACT | JSON_REAL_PRECISION(15));
 	fputc('\n', f);
 }

@@ -11,8 +11,9 @@ char *line_time(double time_s, char *buf, size_t size);
 /* "2.5 h": one unit. */
 char *line_duration(double s, char *buf, size_t size);
 
-void line_text(FILE *f, enum life_event event, const struct life *life, double now_s);
+/* 'partial': of what was judged, samples may be missing. */
+void line_text(FILE *f, enum life_event event, const struct life *life, double now_s, bool partial);
 /* One JSON object a line. */
-void line_json(FILE *f, enum life_event event, const struct life *life, double now_s);
+void line_json(FILE *f, enum life_event event, const struct life *life, double now_s, bool partial);
 
 #endif

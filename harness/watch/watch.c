@@ -41,6 +41,7 @@ struct watch {
 	double drop_s;          /* older samples are not needed any more */
 	char *unjudged, *saved; /* saved: the state file's text */
 	uint64_t ahead;
+	double partial_s;   /* samples up to here may lack others; -INFINITY: none do */
 	double published_s; /* CLOCK_MONOTONIC */
 	char *alarm;        /* who is found since the last look; or NULL */
 	double alarmed_s;   /* CLOCK_MONOTONIC */
@@ -85,11 +86,16 @@ static int save(struct watch *w, struct err *e)
 	return file_write_atomic(w->o.state, 0644, text, strlen(text), e);
 }
 
+static bool is_partial(const struct watch *w, double now_s)
+{
+	return w->horizons.n && w->partial_s > now_s - w->horizons.v[w->horizons.n - 1].length_s;
+}
+
 static void told(void *ctx, enum life_event event, const struct life *life, double now_s)
 {
 	struct watch *w = ctx;
 
-	(w->o.json ? line_json : line_text)(w->o.out, event, life, now_s);
+	(w->o.json ? line_json : line_text)(w->o.out, event, life, now_s, is_partial(w, now_s));
 	if (event == LIFE_BEGIN && w->o.on_alarm && !w->alarm)
 		w->alarm = alloc_copy(*life->member ? life->member : life->group);
 }
@@ -151,6 +157,13 @@ void watch_source(struct watch *w, bool up, uint64_t skipped)
 	w->numbers.failures += !up;
 	w->numbers.up = up;
 	w->numbers.skipped = skipped;
+}
+
+void watch_partial(struct watch *w, bool partial, double to_s)
+{
+	w->numbers.partial = partial;
+	if (partial)
+		w->partial_s = fmax(w->partial_s, to_s);
 }
 
 /* --- judging --- */
@@ -370,7 +383,7 @@ int watch_new(const struct watch_options *o, struct watch **out, struct err *e)
 
 	w->o = *o;
 	w->first_s = w->now_s = w->numbers.last_sample_s = NAN;
-	w->check_s = w->drop_s = -INFINITY;
+	w->check_s = w->drop_s = w->partial_s = -INFINITY;
 	w->numbers.lives = &w->lives;
 	w->numbers.up = true;
 	rc = restore(w, e);

@@ -55,6 +55,9 @@ const bool *watch_failed(const struct watch *w);
 
 /* The source could be read, or not; lines skipped so far. For the exporter. */
 void watch_source(struct watch *w, bool up, uint64_t skipped);
+/* Whether the source's last answer, of samples up to 'to_s', was partial. Lines of findings say so
+ * as long as the longest horizon has such samples. */
+void watch_partial(struct watch *w, bool partial, double to_s);
 /* Publishes the present numbers, at most once in half a second. */
 void watch_publish(struct watch *w);
 

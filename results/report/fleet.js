@@ -49,7 +49,8 @@ function drawHead() {
 		el("span.label", null, label), note ? el("span.note", null, note) : null);
 
 	fill("name", el("span.brand", null, "culprit"), el("span.run", null, fleet.input.source));
-	fill("head", el("h1", {id: "title"}, plural(s.findings, "finding"), " in ", fleet.input.source),
+	fill("head", el("h1", {id: "title"}, plural(s.findings, "finding"), s.partial ? " in partial data of " : " in ", fleet.input.source),
+		s.partial ? el("p.lead", null, "Partial data: ", fleet.input.partial, "; members may be missing here.") : null,
 		el("p.lead", null, moment(fleet.from_s), " to ", moment(fleet.to_s), unix ? " UTC" : "", "; detector fleet, ",
 			"false alarms asked for: ", options.false_alarms > 0 && options.false_alarms < .5
 				? "1 in " + Math.round(1 / options.false_alarms).toLocaleString("en") : String(options.false_alarms),
@@ -76,6 +77,7 @@ function findingColumns() {
 		["kind", false, (f) => kind_words[f.kind] + (f.members ? " of " + f.members : ""), (f) => f.kind],
 		...fleet.windows ? [["windows", true, (f) => f.windows + " of " + fleet.windows.filter((w) => w.judged).length,
 			(f) => f.windows]] : [],
+		...fleet.summary.partial ? [["data", false, () => "partial", () => 0]] : [],
 		...fleet.findings.some((f) => f.other_metrics) ? [["other metrics", true, (f) => String(f.other_metrics),
 			(f) => f.other_metrics]] : [],
 	];
@@ -115,7 +117,7 @@ function drawFindings() {
 	fill("findings", el("h2", {id: "findings-title"}, "Findings"),
 		rows.length ? sortableFindings("Who differs from its peers. Severity 1 is the limit." + (unix ? " Times are UTC." : ""),
 			findingColumns(), rows, 0)
-			: el("p", null, "Nobody differs from its peers by more than the limits below."),
+			: el("p", null, "Nobody differs from its peers by more than the limits below", fleet.summary.partial ? ", in partial data." : "."),
 		left_out > 0 ? el("p.muted", null, "The ", plural(left_out, "finding"), " of least severity are left out here; ",
 			el("code", null, "culprit diagnose --json"), " lists all.") : null,
 		fleet.summary.group ? el("p.muted", null, "A whole group differs from the other groups; none of its members is accused.") : null,

@@ -84,6 +84,33 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.wfile.write(b'%s{"metric":{"device":"d%d"},"values":[%s]}' % (b"," if i else b"", i, values))
         self.wfile.write(b"]}}")
 
+    def disks(self, status, **more):  # of 4 hosts with 4 disks, of which h0/sdb is three times as slow; without h3's
+        q = self.query()
+        times = [q["start"] + i * q["step"] for i in range(int((q["end"] - q["start"]) / q["step"] + 1e-6) + 1)]
+        self.answer(status, json.dumps({"status": "success", **more, "data": {"resultType": "matrix", "result": [
+            {"metric": {"host": "h%d" % h, "disk": "sd" + d}, "values": [
+                [t, "%g" % ((8 + (t / q["step"] * 7 + h * 5 + ord(d) * 3) % 11 / 10) * (3 if (h, d) == (0, "b") else 1))] for t in times]}
+            for h in range(3) for d in "abcd"]}}))
+
+    def whole(self):
+        self.disks(200, isPartial=False, warnings=[])
+
+    def is_partial(self):
+        self.disks(200, isPartial=True)
+
+    def status_206(self):
+        self.disks(206)
+
+    def warns(self):
+        self.disks(200, warnings=["store s1: not ready"], infos=["metric might not be a counter"])
+
+    def none_but_warns(self):
+        self.answer(200, json.dumps({"status": "success", "data": {"resultType": "matrix", "result": []}, "warnings": ["no store"]}))
+
+    def recovers(self):  # partial at first
+        asked.append(0)
+        self.disks(200, isPartial=len(asked) <= 3)
+
     def proxy(self):
         if self.headers.get("Authorization") != "Bearer sesame":
             self.answer(401, "no")

@@ -62,6 +62,52 @@ static void test_answer(void **state)
 	import_said_clear(&said);
 }
 
+/* What servers say of an answer that lacks series. */
+static void test_answer_partial(void **state)
+{
+	static const struct {
+		const char *more, *partial;
+		size_t notes; /* the first one is the guess of labels */
+	} cases[] = {
+		{"", NULL, 1},
+		{",\"isPartial\":false,\"warnings\":null,\"infos\":[]", NULL, 1},
+		{",\"isPartial\":true", "the server says that its answer is partial (isPartial)",
+			2},
+		{",\"warnings\":[\"store s1: down\",\"store s1: down\"]",
+			"the server warns: store s1: down", 2},
+		{",\"warnings\":\"a limit\"", "the server warns: a limit", 2},
+		{",\"warnings\":[\"a\",\"b\"],\"infos\":[\"c\"]",
+			"the server warns: a; the server warns: b", 4},
+		{",\"infos\":[\"not a counter\"]", NULL, 2},
+		{",\"warnings\":[\"1\",\"2\",\"3\",\"4\",\"5\",\"6\",\"7\"]",
+			"the server warns: 1; the server warns: 2; the server warns: 3; "
+			"the server warns: 4; the server warns: 5; the server has more warnings",
+			7},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct import_said said = {0};
+		char text[600];
+		struct noting out;
+		struct err e;
+
+		snprintf(text, sizeof(text),
+			MATRIX "{\"metric\":{\"device\":\"a\"},\"values\":[[1,\"2\"]]},"
+			       "{\"metric\":{\"device\":\"b\"},\"values\":[[1,\"3\"]]}]}%s}",
+			cases[i].more);
+		assert_int_equal(read_answer(text, &out, &said, &e), 0);
+		assert_string_equal(out.text, "value a 1 2\nvalue b 1 3\n");
+		if (cases[i].partial)
+			assert_string_equal(said.partial, cases[i].partial);
+		else
+			assert_null(said.partial);
+		assert_int_equal(said.n_notes, cases[i].notes);
+		noting_close(&out);
+		import_said_clear(&said);
+	}
+}
+
 static void test_answer_wrong(void **state)
 {
 	static const char *const wrong[] = {"", "<html>", "[]", "{}", "{\"status\":\"success\"}",
@@ -155,6 +201,8 @@ static int ask(int argc, char **argv)
 		printf("form: %s\n", said.form);
 	for (size_t i = 0; i < said.n_notes; i++)
 		printf("note: %s\n", said.notes[i]);
+	if (said.partial)
+		printf("partial: %s\n", said.partial);
 	if (rc)
 		printf("error %s: %s\n", strerrorname_np(-rc), e.text);
 	else
@@ -188,7 +236,8 @@ static int read_named(int argc, char **argv)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_answer),
-		cmocka_unit_test(test_answer_wrong), cmocka_unit_test(test_url)};
+		cmocka_unit_test(test_answer_partial), cmocka_unit_test(test_answer_wrong),
+		cmocka_unit_test(test_url)};
 
 	if (argc > 6 && !strcmp(argv[1], "ask"))
 		return ask(argc, argv);

@@ -234,8 +234,48 @@ static void json_is_whole(void **state)
 	assert_int_equal(jget_int(json_array_get(list, 2), "members"), 7);
 	assert_int_equal(json_array_size(jget(o, "ranking")), 1);
 	assert_int_equal(jget_int(jget(o, "summary"), "class"), 1);
+	assert_true(json_is_false(jget(jget(o, "summary"), "partial")));
+	assert_null(jget(json_array_get(list, 0), "partial"));
 	json_decref(o);
 	fleet_view_clear(&v);
+}
+
+/* Findings, and that there are none, depend on data that may be missing. */
+static void partial_data_is_told(void **state)
+{
+	struct fleet_finding f = shift(START, START + DAY, true);
+	struct fleet_result r = result(START, START + DAY, &f, 1);
+	struct import_said said = {.partial = (char *)"the server warns: s1 is down"};
+	char *text;
+	json_t *o;
+
+	(void)state;
+	for (size_t n = 0; n < 2; n++) {
+		struct fleet_view v = {.source = "http://p:1",
+			.said = &said,
+			.whole = &r,
+			.options = &fleet_defaults};
+
+		r.n_findings = n;
+		fleet_view_finish(&v);
+		text = text_of(&v, 0);
+		has(text,
+			n ? "1 finding in partial data: 1 lasting\n"
+			  : "0 findings in partial data\n");
+		has(text,
+			"partial data: the server warns: s1 is down; members may be missing here\n");
+		assert_int_equal(strstr(text, "  lasting  partial\n") != NULL, n == 1);
+		free(text);
+		o = fleet_json(&v);
+		assert_string_equal(
+			jget_text(jget(o, "input"), "partial"), "the server warns: s1 is down");
+		assert_true(json_is_true(jget(jget(o, "summary"), "partial")));
+		if (n)
+			assert_true(json_is_true(
+				jget(json_array_get(jget(o, "findings"), 0), "partial")));
+		json_decref(o);
+		fleet_view_clear(&v);
+	}
 }
 
 static void windows_follow_the_calendar(void **state)
@@ -265,6 +305,7 @@ int main(void)
 		cmocka_unit_test(windows_are_one_line),
 		cmocka_unit_test(long_names_are_cut),
 		cmocka_unit_test(json_is_whole),
+		cmocka_unit_test(partial_data_is_told),
 		cmocka_unit_test(windows_follow_the_calendar),
 	};
 

@@ -346,8 +346,35 @@ static void hostile_states_are_refused(void **state)
 
 static void write_line(void *ctx, enum life_event event, const struct life *life, double now_s)
 {
-	line_text(ctx, event, life, now_s);
-	line_json(ctx, event, life, now_s);
+	line_text(ctx, event, life, now_s, false);
+	line_json(ctx, event, life, now_s, false);
+}
+
+static void write_partial(void *ctx, enum life_event event, const struct life *life, double now_s)
+{
+	line_text(ctx, event, life, now_s, true);
+	line_json(ctx, event, life, now_s, true);
+}
+
+static void partial_data_is_told(void **state)
+{
+	struct lives l = {0};
+	char *text;
+	size_t size;
+	FILE *f = open_memstream(&text, &size);
+
+	(void)state;
+	found(FINDING_SHIFT, 2, 0, 1.5, 1.7e9, 1.7e9, true);
+	result.to_s = 1.7e9;
+	lives_look(&l, 0, &result, 1.7e9, write_partial, f);
+	exposition_write(f, &(struct exposition){.lives = &l, .partial = true});
+	fclose(f);
+	assert_non_null(strstr(text, "; the data is partial\n{"));
+	assert_non_null(strstr(text, ",\"partial\":true}\n"));
+	assert_non_null(strstr(text, "\nculprit_source_partial 1\n"));
+	free(text);
+	lives_clear(&l);
+	reset(NULL);
 }
 
 static void names_are_escaped(void **state)
@@ -405,6 +432,7 @@ int main(void)
 		cmocka_unit_test_setup(state_is_restored, reset),
 		cmocka_unit_test(hostile_states_are_refused),
 		cmocka_unit_test_setup(names_are_escaped, reset),
+		cmocka_unit_test_setup(partial_data_is_told, reset),
 		cmocka_unit_test(times_and_durations),
 	};
 
