@@ -65,7 +65,9 @@ static int answer(FILE *f, const struct import_sink *sink, struct import_said *s
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static const char *const names[] = {"sar", "sadf", "iostat", "ceph", "prometheus-text"};
+	/* NULL: an answer over HTTP */
+	static const char *const names[] = {"sar", "sadf", "iostat", "ceph", "prometheus-text",
+		NULL, "prometheus-json"};
 	const struct import_sink sink = {NULL, series, sample, metric};
 	const struct import_format *format = import_formats;
 	struct import_options o = {0};
@@ -78,15 +80,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (size < 2)
 		return 0;
 	n_series = 0;
-	choice = data[0] % 6;
+	choice = data[0] % 7;
 	f = fmemopen((void *)(data + 1), size - 1, "r");
 	head = strndup((const char *)data + 1, size - 1);
 	for (const struct import_format *i = import_formats; i->name; i++)
 		i->looks(head, strlen(head));
 	free(head);
-	while (choice < 5 && strcmp(format->name, names[choice]))
+	while (names[choice] && strcmp(format->name, names[choice]))
 		format++;
-	rc = choice == 5 ? answer(f, &sink, &said, &e) : format->read(f, "x", &o, &sink, &said, &e);
+	rc = names[choice] ? format->read(f, "x", &o, &sink, &said, &e)
+			   : answer(f, &sink, &said, &e);
 	if (rc && (strncmp(e.text, "x:", 2) || rc > 0))
 		abort();
 	import_said_clear(&said);

@@ -13,6 +13,7 @@
 IMPORT_FORMAT(ceph);
 IMPORT_FORMAT(csv);
 IMPORT_FORMAT(iostat);
+IMPORT_FORMAT(prometheus_json);
 IMPORT_FORMAT(prometheus_text);
 IMPORT_FORMAT(sadf);
 IMPORT_FORMAT(sar);

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "diag/import/formats.h"
 #include "diag/import/input.h"
@@ -16,6 +17,8 @@ const struct import_format import_formats[] = {
 	{"sadf", "columns of sadf -d", sadf_looks, sadf_read},
 	{"iostat", "JSON of iostat -x -t -o JSON, or of sadf -j", iostat_looks, iostat_read},
 	{"ceph", "dumps of ceph osd perf -f json, with times", ceph_looks, ceph_read},
+	{"prometheus-json", "saved answers of range queries, and of promtool query range -o json",
+		prometheus_json_looks, prometheus_json_read},
 	{"prometheus-text", "scrapes of exporters (text format, OpenMetrics), with times",
 		prometheus_text_looks, prometheus_text_read},
 	{"csv", "table with a head line, separated by comma, semicolon or tab", csv_looks,
@@ -87,19 +90,50 @@ static const struct import_format *by_name(const char *name)
 	return NULL;
 }
 
+/* What a file is that cannot be read here, as far as its first bytes say it; NULL. */
+static const char *recognised(const char *head)
+{
+	static const struct {
+		const char *begin, *has, *what;
+	} others[] = {
+		{"PAR1", "",
+			"Parquet, which is not read here; any program that prints it as CSV will "
+			"do ('... | culprit diagnose --csv -')"},
+		{"<!", "", "a web page; is there a login before the server?"},
+		{"<html", "", "a web page; is there a login before the server?"},
+		{"groups:", "rules:", "rules of Prometheus, not series"},
+		{"global:", "", "a configuration of Prometheus, not series"},
+		{"scrape_configs:", "", "a configuration of Prometheus, not series"},
+		{"{", "\"panels\"",
+			"a dashboard of Grafana, without series; export a panel's data as CSV "
+			"(Inspect, Data), or ask its queries with --prometheus"},
+		{"{", "\"frames\"",
+			"an answer of Grafana's own API; export the panel's data as CSV (Inspect, "
+			"Data)"},
+		{"{", "\"statement_id\"",
+			"an answer of InfluxDB in JSON; ask for it as CSV ('Accept: "
+			"application/csv')"},
+		{"[", "\"generatorURL\"", "a list of alerts, not series"},
+		{"{", "\"alerts\"", "a list of alerts, not series"},
+		{"{", "\"groups\"", "rules of Prometheus, not series"},
+	};
+
+	head += strspn(head, " \t\r\n");
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		if (!strncasecmp(head, others[i].begin, strlen(others[i].begin)) &&
+			strstr(head, others[i].has))
+			return others[i].what;
+	return NULL;
+}
+
 static int choose(const struct input *in, const struct import_options *o,
 	const struct import_format **format, struct err *e)
 {
 	char names[300];
 	size_t size;
-	const char *head = input_head(in, &size);
+	const char *head = input_head(in, &size), *what;
 
 	list_formats(names, sizeof(names));
-	if (size >= 4 && !memcmp(head, "PAR1", 4))
-		return err_set(e, -EINVAL,
-			"%s: this is Parquet, which is not read here; any program that prints it "
-			"as CSV will do ('... | culprit diagnose --csv -')",
-			input_name(in));
 	if (o->format) {
 		*format = by_name(o->format);
 		return *format ? 0
@@ -108,11 +142,15 @@ static int choose(const struct input *in, const struct import_options *o,
 	}
 	if (!size)
 		return err_set(e, -EINVAL, "%s:1: it is empty", input_name(in));
+	what = recognised(head);
 	for (const struct import_format *f = import_formats; f->name; f++)
-		if (f->looks(head, size)) {
+		/* CSV may be any text, the others are sure. */
+		if (f->looks(head, size) && !(what && !strcmp(f->name, "csv"))) {
 			*format = f;
 			return 0;
 		}
+	if (what)
+		return err_set(e, -EINVAL, "%s:1: this is %s", input_name(in), what);
 	return err_set(e, -EINVAL, "%s:1: this looks like none of %s; name its format by --format",
 		input_name(in), names);
 }

@@ -7,6 +7,7 @@
 
 #include "diag/import/labels_impl.h"
 #include "harness/base/alloc.h"
+#include "harness/base/auto.h"
 
 enum { KEY_UNKNOWN = UINT32_MAX, KEY_NONE = UINT32_MAX - 1 };
 
@@ -222,6 +223,27 @@ int labels_add(struct labels *l, const char *metric, struct label *v, size_t n, 
 	*slot = (uint32_t)l->n_series;
 	*series = *slot - 1;
 	return 1;
+}
+
+int labels_declare_buckets(const struct labels *l, const struct import_sink *sink, struct err *e)
+{
+	const char *nameless = l->how->only_metric ? l->how->only_metric : "value", *last = "";
+	int rc = 0;
+
+	for (size_t i = 0; sink->metric && i < l->n_series && !rc; i++) {
+		const char *metric = l->series[i].text;
+		size_t n = strcspn(metric, "{");
+		auto_free char *text = NULL;
+
+		if (strncmp(metric + n, "{le=", 4) ||
+			(n == strlen(nameless) && !memcmp(metric, nameless, n)) ||
+			(n == strcspn(last, "{") && !memcmp(metric, last, n)))
+			continue;
+		last = metric;
+		text = alloc_format("%.*s kind=bucket", (int)n, metric);
+		rc = sink->metric(sink->ctx, text, e);
+	}
+	return rc;
 }
 
 /* The key of a set of labels: asked of the sink once. Left KEY_NONE if it has no usable name. */

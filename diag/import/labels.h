@@ -44,6 +44,10 @@ bool labels_decided(const struct labels *l);
 /* "member in label 'device', groups in 'instance'"; the caller frees. */
 char *labels_describe(const struct labels *l);
 
+/* Declares NAME of series NAME_bucket with a label le: such counts are since the server's start, as
+ * rate() and its like remove the name. */
+int labels_declare_buckets(const struct labels *l, const struct import_sink *sink, struct err *e);
+
 /* Gives one sample to the sink. After labels_decide. */
 int labels_sample(struct labels *l, uint32_t series, double time_s, double value,
 	const struct import_sink *sink, struct import_said *said, struct err *e);

@@ -241,30 +241,13 @@ static void say_form(struct prometheus *p, struct import_said *said)
 			labels ? labels : "none");
 }
 
-/* A series that still has its name NAME_bucket holds counts since the server's start: rate() and
- * its like remove the name. */
+/* Only series that still have their names can be buckets. */
 static int declare_buckets(struct prometheus *p, const struct import_sink *sink, struct err *e)
 {
-	const char *fallback = p->how.only_metric ? p->how.only_metric : "value", *last = "";
-	int rc = 0;
-
 	for (size_t i = 0; i < p->n; i++)
-		if (p->queries[i].metric || !sink->metric)
+		if (p->queries[i].metric)
 			return 0;
-	for (uint32_t i = 0; i < labels_count(p->labels) && !rc; i++) {
-		const char *metric = labels_metric(p->labels, i);
-		size_t n = strcspn(metric, "{");
-		auto_free char *text = NULL;
-
-		if (strncmp(metric + n, "{le=", 4) ||
-			(n == strlen(fallback) && !memcmp(metric, fallback, n)) ||
-			(n == strcspn(last, "{") && !memcmp(metric, last, n)))
-			continue;
-		last = metric;
-		text = alloc_format("%.*s kind=bucket", (int)n, metric);
-		rc = sink->metric(sink->ctx, text, e);
-	}
-	return rc;
+	return labels_declare_buckets(p->labels, sink, e);
 }
 
 int prometheus_query(struct prometheus *p, double from_s, double to_s,

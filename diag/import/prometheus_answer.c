@@ -6,21 +6,28 @@
 #include <string.h>
 
 #include "diag/import/json_scan.h"
+#include "diag/import/lines.h"
 #include "harness/base/alloc.h"
 #include "harness/base/text.h"
+
+#define INSTANT                                                                                    \
+	"this is the answer of an instant query, one sample a series: ask for a range of time, "   \
+	"with /api/v1/query_range or 'promtool query range'"
 
 enum { LABELS_BYTES = 64 * 1024, WARNINGS_MAX = 5 };
 
 struct answer {
 	struct json_scan s;
-	const char *source, *metric;
+	const char *metric;
 	struct labels *labels; /* NULL: only the error is wanted */
-	const struct import_sink *sink;
+	prometheus_take *take; /* NULL: only the series are wanted */
+	void *ctx;
 	struct import_said *said;
 	struct err *e;
 	uint32_t series; /* of the element that is being read */
 	bool has_series, wanted, failed;
-	bool sink_failed; /* the error is not the answer's */
+	bool some;        /* "result", or a series */
+	bool take_failed; /* the error is not the answer's */
 	bool histograms;
 	bool partial;
 	unsigned warnings, infos;
@@ -98,8 +105,8 @@ static int read_point(struct answer *a)
 	rc = json_scan_want(&a->s, JSON_SCAN_ARRAY_END, "the end of a sample", a->e);
 	if (rc < 0 || !a->wanted)
 		return rc;
-	rc = labels_sample(a->labels, a->series, time_s, value, a->sink, a->said, a->e);
-	a->sink_failed = rc < 0;
+	rc = a->take(a->ctx, a->series, time_s, value, a->e);
+	a->take_failed = rc < 0;
 	return rc;
 }
 
@@ -109,45 +116,108 @@ static int read_values(struct answer *a)
 
 	if (!a->has_series)
 		return bad(a, "a series has values before its labels");
-	if (!a->sink)
+	if (!a->take)
 		return json_scan_skip(&a->s, JSON_SCAN_KEY, a->e);
 	rc = json_scan_want(&a->s, JSON_SCAN_ARRAY, "\"values\"", a->e);
 	while (rc >= 0 && (rc = scan(a)) == JSON_SCAN_ARRAY)
 		rc = read_point(a);
+	if (rc == JSON_SCAN_NUMBER)
+		return bad(a,
+			"values and times are in lists of their own, as /api/v1/export of "
+			"VictoriaMetrics gives them: ask /api/v1/query_range");
 	if (rc >= 0 && rc != JSON_SCAN_ARRAY_END)
 		return bad(a, "a sample is not [time, \"value\"]");
-	return rc;
+	return rc < 0 ? rc : 0;
 }
 
-static int read_element(struct answer *a)
+/* 1 if there is no such key in a series; then nothing is read. */
+static int series_key(struct answer *a)
+{
+	const char *key = a->s.text;
+
+	if (!strcmp(key, "metric"))
+		return read_metric(a);
+	if (!strcmp(key, "values"))
+		return read_values(a);
+	if (!strcmp(key, "value"))
+		return bad(a, INSTANT);
+	if (strcmp(key, "histograms"))
+		return 1;
+	a->histograms = true;
+	return json_scan_skip(&a->s, JSON_SCAN_KEY, a->e);
+}
+
+/* Keys of an object, and its end; 'key' as series_key. */
+static int read_object(struct answer *a, int (*key)(struct answer *a))
 {
 	int rc;
 
 	a->has_series = false;
 	while ((rc = scan(a)) == JSON_SCAN_KEY) {
-		if (!strcmp(a->s.text, "metric")) {
-			rc = read_metric(a);
-		} else if (!strcmp(a->s.text, "values")) {
-			rc = read_values(a);
-		} else {
-			a->histograms |= !strcmp(a->s.text, "histograms");
+		rc = key(a);
+		if (rc > 0)
 			rc = json_scan_skip(&a->s, JSON_SCAN_KEY, a->e);
-		}
 		if (rc < 0)
 			return rc;
 	}
-	return rc;
+	return rc < 0 ? rc : 0;
 }
 
-static int read_result(struct answer *a)
+/* Series behind the bracket, and its end. */
+static int read_list(struct answer *a)
 {
-	int rc = json_scan_want(&a->s, JSON_SCAN_ARRAY, "\"result\"", a->e);
+	int rc = 0;
 
+	a->some = true;
 	while (rc >= 0 && (rc = scan(a)) == JSON_SCAN_OBJECT)
-		rc = read_element(a);
+		rc = read_object(a, series_key);
 	if (rc >= 0 && rc != JSON_SCAN_ARRAY_END)
 		return bad(a, "a series is not an object");
-	return rc;
+	return rc < 0 ? rc : 0;
+}
+
+static int check_type(struct answer *a)
+{
+	static const struct {
+		const char *type, *what;
+	} others[] = {
+		{"vector", INSTANT},
+		{"scalar", INSTANT},
+		{"string", INSTANT},
+		{"streams", "the result is lines of logs (Loki), not series"},
+	};
+	int rc = json_scan_want(&a->s, JSON_SCAN_STRING, "\"resultType\"", a->e);
+
+	for (size_t i = 0; rc >= 0 && i < sizeof(others) / sizeof(others[0]); i++)
+		if (!strcmp(a->s.text, others[i].type))
+			return bad(a, others[i].what);
+	if (rc >= 0 && strcmp(a->s.text, "matrix"))
+		return bad(a, "the result is no matrix of series");
+	return rc < 0 ? rc : 0;
+}
+
+/* Of "data". What else the API answers is named, as far as its keys say it. */
+static int data_key(struct answer *a)
+{
+	static const struct {
+		const char *key, *what;
+	} others[] = {
+		{"groups", "this is a list of rules, not series"},
+		{"alerts", "this is a list of alerts, not series"},
+		{"activeTargets", "this is a list of targets, not series"},
+	};
+	int rc;
+
+	if (!strcmp(a->s.text, "resultType"))
+		return check_type(a);
+	if (!strcmp(a->s.text, "result")) {
+		rc = json_scan_want(&a->s, JSON_SCAN_ARRAY, "\"result\"", a->e);
+		return rc < 0 ? rc : read_list(a);
+	}
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		if (!strcmp(a->s.text, others[i].key))
+			return bad(a, others[i].what);
+	return 1;
 }
 
 static int read_data(struct answer *a)
@@ -156,19 +226,12 @@ static int read_data(struct answer *a)
 
 	if (!a->labels)
 		return json_scan_skip(&a->s, JSON_SCAN_KEY, a->e);
-	rc = json_scan_want(&a->s, JSON_SCAN_OBJECT, "\"data\"", a->e);
-	while (rc >= 0 && (rc = scan(a)) == JSON_SCAN_KEY) {
-		if (!strcmp(a->s.text, "resultType")) {
-			rc = json_scan_want(&a->s, JSON_SCAN_STRING, "\"resultType\"", a->e);
-			if (rc >= 0 && strcmp(a->s.text, "matrix"))
-				return bad(a, "the result is no matrix of series");
-		} else if (!strcmp(a->s.text, "result")) {
-			rc = read_result(a);
-		} else {
-			rc = json_scan_skip(&a->s, JSON_SCAN_KEY, a->e);
-		}
-	}
-	return rc;
+	rc = scan(a);
+	if (rc == JSON_SCAN_ARRAY)
+		return bad(a, "\"data\" is a list of names, not series");
+	if (rc >= 0 && rc != JSON_SCAN_OBJECT)
+		return bad(a, "\"data\" is not an object");
+	return rc < 0 ? rc : read_object(a, data_key);
 }
 
 /* Warnings say that series or samples are missing: a store that did not answer, a limit. */
@@ -205,7 +268,9 @@ static int read_texts(struct answer *a, void (*take)(struct answer *a))
 		return json_scan_skip(&a->s, rc, a->e);
 	while ((rc = scan(a)) == JSON_SCAN_STRING)
 		take(a);
-	return rc < 0 || rc == JSON_SCAN_ARRAY_END ? rc : bad(a, "a warning is no text");
+	if (rc >= 0 && rc != JSON_SCAN_ARRAY_END)
+		return bad(a, "a warning is no text");
+	return rc < 0 ? rc : 0;
 }
 
 /* Of VictoriaMetrics: a node that stores series did not answer. */
@@ -227,65 +292,151 @@ static int read_error(struct answer *a)
 	return rc;
 }
 
-static int read_envelope(struct answer *a)
+static int read_status(struct answer *a)
 {
-	bool data = false;
-	int rc = json_scan_want(&a->s, JSON_SCAN_OBJECT, "the answer", a->e);
+	int rc = json_scan_want(&a->s, JSON_SCAN_STRING, "\"status\"", a->e);
 
-	while (rc >= 0 && (rc = scan(a)) == JSON_SCAN_KEY) {
-		if (!strcmp(a->s.text, "status")) {
-			rc = json_scan_want(&a->s, JSON_SCAN_STRING, "\"status\"", a->e);
-			a->failed = rc >= 0 && strcmp(a->s.text, "success") != 0;
-		} else if (!strcmp(a->s.text, "data")) {
-			rc = read_data(a);
-			data = true;
-		} else if (!strcmp(a->s.text, "error")) {
-			rc = read_error(a);
-		} else if (!strcmp(a->s.text, "warnings")) {
-			rc = read_texts(a, take_warning);
-		} else if (!strcmp(a->s.text, "infos")) {
-			rc = read_texts(a, take_info);
-		} else if (!strcmp(a->s.text, "isPartial")) {
-			rc = read_partial(a);
-		} else {
-			rc = json_scan_skip(&a->s, JSON_SCAN_KEY, a->e);
+	a->failed |= rc >= 0 && strcmp(a->s.text, "success") != 0;
+	return rc;
+}
+
+static int envelope_key(struct answer *a)
+{
+	static const struct {
+		const char *key;
+		int (*read)(struct answer *a);
+	} keys[] = {{"status", read_status}, {"data", read_data}, {"error", read_error},
+		{"isPartial", read_partial}};
+	const char *key = a->s.text;
+
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+		if (!strcmp(key, keys[i].key)) {
+			int rc = keys[i].read(a);
+
+			return rc < 0 ? rc : 0;
 		}
 	}
-	if (rc < 0 || a->failed)
+	if (!strcmp(key, "warnings") || !strcmp(key, "infos"))
+		return read_texts(a, *key == 'w' ? take_warning : take_info);
+	return 1;
+}
+
+static int read_envelope(struct answer *a)
+{
+	int rc = json_scan_want(&a->s, JSON_SCAN_OBJECT, "the answer", a->e);
+
+	rc = rc < 0 ? rc : read_object(a, envelope_key);
+	if (rc < 0 || a->failed || a->some || !a->labels)
 		return rc;
-	return data ? 0 : bad(a, "the answer has no \"data\"");
+	return bad(a, "the answer has no \"data\" with a \"result\"");
+}
+
+/* An answer may have been saved whole, or only its data, result or series (jq, promtool). */
+static int saved_key(struct answer *a)
+{
+	int rc = series_key(a);
+
+	if (!rc)
+		a->some = true;
+	rc = rc > 0 ? data_key(a) : rc;
+	return rc > 0 ? envelope_key(a) : rc;
+}
+
+static int read_saved(struct answer *a)
+{
+	int rc = 0;
+
+	while (rc >= 0 && (rc = scan(a)) > JSON_SCAN_END) {
+		if (rc == JSON_SCAN_ARRAY)
+			rc = read_list(a);
+		else if (rc == JSON_SCAN_OBJECT)
+			rc = read_object(a, saved_key);
+		else
+			return bad(a, "this is no answer of Prometheus");
+		if (a->failed)
+			return rc;
+	}
+	return rc < 0 || a->some ? rc : bad(a, "there are no series in it");
+}
+
+static struct answer *answer_new(FILE *f, const char *metric, struct labels *labels,
+	prometheus_take *take, void *ctx, struct import_said *said, struct err *e)
+{
+	struct answer *a = alloc_zero(1, sizeof(*a));
+
+	a->s.f = f;
+	a->s.line = 1;
+	a->metric = metric;
+	a->labels = labels;
+	a->take = take;
+	a->ctx = ctx;
+	a->said = said;
+	a->e = e;
+	return a;
+}
+
+static void answer_free(struct answer *a)
+{
+	if (a->partial)
+		import_note_partial(
+			a->said, "the server says that its answer is partial (isPartial)");
+	if (a->warnings > WARNINGS_MAX)
+		import_note_partial(a->said, "the server has more warnings");
+	if (a->histograms && a->take)
+		import_note(a->said,
+			"native histograms are left out; ask for "
+			"histogram_quantile() of them");
+	free(a);
+}
+
+struct to_sink {
+	struct labels *labels;
+	const struct import_sink *sink;
+	struct import_said *said;
+};
+
+static int give(void *ctx, uint32_t series, double time_s, double value, struct err *e)
+{
+	const struct to_sink *t = ctx;
+
+	return labels_sample(t->labels, series, time_s, value, t->sink, t->said, e);
 }
 
 int prometheus_answer_read(FILE *f, const char *source, const char *metric, struct labels *labels,
 	const struct import_sink *sink, struct import_said *said, struct err *e)
 {
-	struct answer *a = alloc_zero(1, sizeof(*a));
-	int rc;
+	struct to_sink to = {labels, sink, said};
+	struct answer *a = answer_new(f, metric, labels, sink ? give : NULL, &to, said, e);
+	int rc = read_envelope(a);
 
-	a->s.f = f;
-	a->s.line = 1;
-	a->source = source;
-	a->metric = metric;
-	a->labels = labels;
-	a->sink = sink;
-	a->said = said;
-	a->e = e;
-	rc = read_envelope(a);
 	if (rc >= 0 && a->failed)
 		rc = err_set(e, -EINVAL, "%s: %s", source, *a->error ? a->error : "an error");
-	else if (rc == -EINVAL && !a->sink_failed)
+	else if (rc == -EINVAL && !a->take_failed)
 		rc = err_prefix(e, -EPROTO, "%s: the answer is not Prometheus's: line", source);
 	else if (rc < 0)
 		rc = err_prefix(e, rc, "%s", source);
-	if (a->partial)
-		import_note_partial(said, "the server says that its answer is partial (isPartial)");
-	if (a->warnings > WARNINGS_MAX)
-		import_note_partial(said, "the server has more warnings");
-	if (a->histograms && sink && rc >= 0)
-		import_note(said,
-			"native histograms are left out; ask for "
-			"histogram_quantile() of them");
-	free(a);
+	answer_free(a);
+	return rc < 0 ? rc : 0;
+}
+
+int prometheus_answer_saved(FILE *f, const char *source, struct labels *labels,
+	prometheus_take *take, void *ctx, struct import_said *said, struct err *e)
+{
+	struct answer *a = answer_new(f, NULL, labels, take, ctx, said, e);
+	int rc = read_saved(a);
+
+	if (rc >= 0 && a->failed)
+		rc = err_set(e, -EINVAL, "%s: the server answered with an error: %s", source,
+			*a->error ? a->error : "it says no more");
+	else if (rc == -EINVAL && !a->take_failed && a->s.depth && feof(f))
+		rc = err_set(e, -EINVAL,
+			"%s:%lu: the file ends in the middle of an answer: save it again, whole",
+			source, a->s.line);
+	else if (rc < 0 && a->take_failed)
+		err_prefix(e, rc, "%s:%lu", source, a->s.line);
+	else if (rc < 0)
+		lines_where(e, source, rc);
+	answer_free(a);
 	return rc < 0 ? rc : 0;
 }
 

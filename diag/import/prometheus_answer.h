@@ -12,6 +12,15 @@
 int prometheus_answer_read(FILE *f, const char *source, const char *metric, struct labels *labels,
 	const struct import_sink *sink, struct import_said *said, struct err *e);
 
+/* What is done with a sample of a series of 'labels': 0, or a negative errno with a sentence. */
+typedef int prometheus_take(void *ctx, uint32_t series, double time_s, double value, struct err *e);
+
+/* Reads a file of answers, one after another: whole, or only what is in "data" or in "result", as
+ * 'promtool query range -o json' prints it. Every sample goes to 'take'. -EINVAL with "SOURCE:LINE:
+ * sentence"; -EIO; what 'take' returned. */
+int prometheus_answer_saved(FILE *f, const char *source, struct labels *labels,
+	prometheus_take *take, void *ctx, struct import_said *said, struct err *e);
+
 /* The server's own sentence from an answer with the status "error", escaped; or what can be said of
  * any other text (a proxy's page). */
 void prometheus_answer_error(FILE *f, char *out, size_t size);

@@ -10,7 +10,8 @@
 
 const struct option_row series_rows[] = {
 	{"format", 0, OPTION_TEXT, AT(how.format), "FORMAT",
-		"csv, sar, sadf, iostat, ceph or prometheus-text (default: by the first bytes)"},
+		"csv, sar, sadf, iostat, ceph, prometheus-json or prometheus-text (default: by "
+		"the first bytes)"},
 	{"time", 0, OPTION_TEXT, AT(how.time), "COLUMN",
 		"column of times: ISO 8601, or numbers whose unit is told by its name (_s, _ms, "
 		"_us, _ns) or by their size. Found by itself: time, timestamp, ts, date ..."},

@@ -465,6 +465,109 @@ static void test_prometheus_text_wrong(void **state)
 			fail_msg("'%s' is taken", wrong[i]);
 }
 
+#define SERIES(disk, points)                                                                       \
+	"{\"metric\":{\"__name__\":\"lat\",\"disk\":\"" disk                                       \
+	"\",\"host\":\"h1\"},\"values\":[" points "]}"
+#define RESULT "[" SERIES("sda", "[60,\"1.5\"],[120,\"NaN\"]") "," SERIES("sdb", "[60.5,\"2\"]") "]"
+
+/* The answer as curl and as promtool save it, and as jq changes it. */
+static void test_prometheus_json(void **state)
+{
+	static const char *const texts[] = {
+		"{\"status\":\"success\",\"data\":{\"resultType\":\"matrix\",\"result\":" RESULT
+		"}}",
+		"\n{ \"data\" : {\n\"result\" : " RESULT ",\n\"resultType\":\"matrix\"\n},\n"
+		"\"isPartial\":false,\"status\" :\"success\"}\n",
+		RESULT,
+		"{\"resultType\":\"matrix\",\"result\":" RESULT "}",
+		SERIES("sda", "[60,\"1.5\"]") "\n" SERIES("sdb", "[60.5,\"2\"]") "\n" SERIES(
+			"sda", "[60,\"1.5\"],[120,\"NaN\"]"),
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+		assert_true(prometheus_json_looks(texts[i], strlen(texts[i])));
+		assert_int_equal(read_text("prometheus-json", texts[i]), 0);
+		assert_true(has("lat sda 60 1.5\n"));
+		assert_true(has("lat sda 120 nan\n"));
+		assert_true(has("lat sdb 60.5 2\n"));
+		assert_int_equal(said.samples, 3);
+		assert_string_equal(said.form,
+			"saved answer of Prometheus: 2 series, member in label 'disk', no groups");
+		tear_down(NULL);
+		said = (struct import_said){0};
+		set_up(NULL);
+	}
+}
+
+/* Partial data, buckets, names, a range, and series that begin after a million samples. */
+static void test_prometheus_json_more(void **state)
+{
+	struct import_options o = {.from_s = 60, .to_s = 120, .only_metric = "read_ms"};
+	struct import_sink s = sink();
+	static const char text[] =
+		"{\"status\":\"success\",\"isPartial\":true,\"data\":{\"result\":["
+		"{\"metric\":{\"__name__\":\"l_bucket\",\"le\":\"1\",\"osd\":\"1\"},"
+		"\"values\":[[60,\"3\"]]},"
+		"{\"metric\":{\"osd\":\"2\"},\"values\":[[59,\"0\"],[60,\"4\"],[120,\"5\"]]}]}}";
+	FILE *f = fmemopen((void *)(uintptr_t)text, sizeof(text) - 1, "r");
+
+	(void)state;
+	assert_int_equal(prometheus_json_read(f, "x", &o, &s, &said, &e), 0);
+	fclose(f);
+	fflush(out.f);
+	assert_string_equal(
+		out.text, "declared l kind=bucket\nl{le=\"1\"} 1 60 3\nread_ms 2 60 4\n");
+	assert_string_equal(said.partial, "the server says that its answer is partial (isPartial)");
+}
+
+static void test_prometheus_json_wrong(void **state)
+{
+#define OK "{\"status\":\"success\",\"data\":"
+	static const struct {
+		const char *text, *said;
+	} wrong[] = {
+		{OK "{\"resultType\":\"vector\",\"result\":[{\"metric\":{},\"value\":[1,\"2\"]}]}}",
+			"x:1: this is the answer of an instant query, one sample a series: ask "},
+		{"[{\"metric\":{\"a\":\"b\"},\"value\":[1,\"2\"]}]",
+			"x:1: this is the answer of an instant query"},
+		{OK "{\"resultType\":\"scalar\",\"result\":[1,\"2\"]}}",
+			"x:1: this is the answer of an instant query"},
+		{OK "{\"resultType\":\"streams\",\"result\":[]}}", "lines of logs (Loki)"},
+		{OK "{\"groups\":[]}}", "x:1: this is a list of rules"},
+		{OK "{\"alerts\":[]}}", "x:1: this is a list of alerts"},
+		{OK "{\"activeTargets\":[]}}", "x:1: this is a list of targets"},
+		{OK "[\"up\"]}", "x:1: \"data\" is a list of names"},
+		{OK "{\"resultType\":\"matrix\",\"result\":[]}}", "x: there is no sample"},
+		{"{\"status\":\"error\",\"error\":\"no \\u001b such\"}",
+			"x: the server answered with an error: no \\x1b such"},
+		{"{\"metric\":{\"a\":\"b\"},\"values\":[1,2],\"timestamps\":[1000,2000]}",
+			"/api/v1/export of VictoriaMetrics"},
+		{RESULT "\nx\n", "x:2: the JSON is not well-formed"},
+		{"[" SERIES("sda", "[60,\"1\"],[120,\"1\"]") "," SERIES("sda", "[60,\"2\"]") "]",
+			"x:1: series 'lat' comes twice for one time"},
+		{RESULT "\n" RESULT, "x:2: series 'lat' comes twice for one time"},
+	};
+	static const char whole[] = OK "{\"resultType\":\"matrix\",\"result\":" RESULT "}}";
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		assert_int_equal(read_text("prometheus-json", wrong[i].text), -EINVAL);
+		if (!strstr(e.text, wrong[i].said))
+			fail_msg("'%s': '%s'", wrong[i].text, e.text);
+	}
+	/* Cut anywhere. */
+	for (size_t i = 1; i + 1 < sizeof(whole); i++) {
+		char text[sizeof(whole)];
+
+		snprintf(text, i + 1, "%s", whole);
+		assert_int_equal(read_text("prometheus-json", text), -EINVAL);
+		assert_string_equal(e.text,
+			"x:1: the file ends in the middle of an answer: save it again, whole");
+	}
+	assert_int_equal(out.samples, 0);
+}
+
 /* Labels: a serial number groups nothing; a host under another name says the same; a rack is wider
  * than a host. */
 static void test_labels_guess(void **state)
@@ -545,7 +648,9 @@ int main(void)
 		TEST(test_iostat), TEST(test_iostat_wrong), TEST(test_ceph), TEST(test_ceph_times),
 		TEST(test_ceph_units), TEST(test_ceph_wrong), TEST(test_prometheus_text),
 		TEST(test_prometheus_text_wrong), TEST(test_labels_guess),
-		TEST(test_labels_same_key), TEST(test_sink_refuses)};
+		TEST(test_prometheus_json), TEST(test_prometheus_json_more),
+		TEST(test_prometheus_json_wrong), TEST(test_labels_same_key),
+		TEST(test_sink_refuses)};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);
 	return cmocka_run_group_tests(tests, NULL, NULL);

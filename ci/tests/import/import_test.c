@@ -228,6 +228,51 @@ static void files_that_are_none(void **state)
 	put("empty.gz", "", 0);
 }
 
+static void files_that_are_named(void **state)
+{
+	static const struct {
+		const char *text, *said;
+	} files[] = {
+		{"PAR1xyz", "this is Parquet"},
+		{"<!DOCTYPE html>\n<p>a,b\n", "this is a web page"},
+		{"groups:\n- name: a, b\n  rules:\n", "this is rules of Prometheus"},
+		{"global:\n  scrape_interval: 5s\n", "this is a configuration of Prometheus"},
+		{"{\"title\":\"x\",\"panels\":[]}", "this is a dashboard of Grafana"},
+		{"{\"results\":{\"A\":{\"frames\":[]}}}", "this is an answer of Grafana's own API"},
+		{"[{\"labels\":{},\"generatorURL\":\"http://p\"}]", "this is a list of alerts"},
+		{"{\"status\":\"success\",\"data\":{\"alerts\":[]}}", "this is a list of alerts"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
+		refused(put("named", files[i].text, strlen(files[i].text)), files[i].said);
+}
+
+/* A saved answer is found by its first bytes, packed or not. */
+static void saved_answers(void **state)
+{
+	static const char
+		text[] = "{\"status\":\"success\",\"data\":{\"resultType\":\"matrix\",\"result\":["
+			 "{\"metric\":{\"d\":\"a\"},\"values\":[[7,\"1\"],[8,\"2\"]]},"
+			 "{\"metric\":{\"d\":\"b\"},\"values\":[[7,\"3\"],[8,\"4\"]]}]}}";
+	void *packed[3];
+	size_t size[3] = {sizeof(text) - 1};
+	struct sums s;
+	struct err e;
+
+	(void)state;
+	packed[0] = alloc_copy(text);
+	packed[1] = gzipped(text, sizeof(text) - 1, &size[1]);
+	packed[2] = zstded(text, sizeof(text) - 1, &size[2]);
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(take(put("saved", packed[i], size[i]), NULL, &s, &e), 0);
+		assert_int_equal(s.n, 4);
+		assert_true(s.values == 10 && s.times == 30);
+		refused(put("saved", packed[i], size[i] - 1), "in the middle of");
+		free(packed[i]);
+	}
+}
+
 /* Series are without limit: 200,000 of them, in groups, long and wide. */
 static void many_series(void **state)
 {
@@ -294,6 +339,8 @@ int main(void)
 		cmocka_unit_test(compressed_files),
 		cmocka_unit_test(standard_input),
 		cmocka_unit_test(files_that_are_none),
+		cmocka_unit_test(files_that_are_named),
+		cmocka_unit_test(saved_answers),
 		cmocka_unit_test(many_series),
 		cmocka_unit_test(endless_lines),
 	};

@@ -6,7 +6,7 @@ cd "$(dirname "$0")/../../.." || exit 1
 . ci/tests/schema.sh
 culprit=$PWD/${OUT:-out}/culprit
 tmp=$(mktemp -d)
-server= watch=
+server="" watch=""
 trap 'for p in $server $watch; do kill "$p" 2>/dev/null; done; wait; rm -rf "$tmp"' EXIT
 
 # serve WHAT: starts the server; $url is its address.

@@ -1,0 +1,138 @@
+/* A saved answer of Prometheus's range query: what curl got from /api/v1/query_range, or what
+ * 'promtool query range -o json' printed. Several may follow one another.
+ *
+ * Labels say what the member is when all series have been seen, so that samples wait in a temporary
+ * file: they come one series after the other. */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "diag/import/formats.h"
+#include "diag/import/prometheus_answer.h"
+#include "harness/base/alloc.h"
+#include "harness/base/auto.h"
+
+struct waiting {
+	double time_s, value;
+	uint32_t series;
+};
+
+struct saved {
+	const struct import_options *how;
+	struct labels *labels;
+	FILE *waiting;
+	double *last_s; /* by series: its newest sample */
+	size_t room;
+};
+
+/* Parts of a range that were asked for one by one share the sample between them. */
+static bool is_known(struct saved *s, uint32_t series, double time_s, int *rc, struct err *e)
+{
+	if (series >= s->room) {
+		size_t room = 2 * (size_t)series + 64;
+
+		s->last_s = alloc_resize(s->last_s, room, sizeof(*s->last_s));
+		while (s->room < room)
+			s->last_s[s->room++] = -INFINITY;
+	}
+	if (time_s < s->last_s[series])
+		*rc = err_set(e, -EINVAL,
+			"series '%s' comes twice for one time: keep results of different queries "
+			"in different files, and results of one query in order of time",
+			labels_metric(s->labels, series));
+	if (time_s <= s->last_s[series])
+		return true;
+	s->last_s[series] = time_s;
+	return false;
+}
+
+static int keep(void *ctx, uint32_t series, double time_s, double value, struct err *e)
+{
+	const struct waiting w = {time_s, value, series};
+	struct saved *s = ctx;
+	int rc = 0;
+
+	if ((s->how->from_s != 0 || s->how->to_s != 0) &&
+		(time_s < s->how->from_s || time_s >= s->how->to_s))
+		return 0;
+	if (is_known(s, series, time_s, &rc, e))
+		return rc;
+	if (fwrite(&w, sizeof(w), 1, s->waiting) != 1)
+		return err_errno(e, -EIO, "cannot write a temporary file");
+	return 0;
+}
+
+static int give(
+	struct saved *s, const struct import_sink *sink, struct import_said *said, struct err *e)
+{
+	struct waiting w;
+	int rc = 0;
+
+	if (fflush(s->waiting) || fseek(s->waiting, 0, SEEK_SET))
+		return err_errno(e, -EIO, "cannot write a temporary file");
+	while (!rc && fread(&w, sizeof(w), 1, s->waiting) == 1)
+		rc = labels_sample(s->labels, w.series, w.time_s, w.value, sink, said, e);
+	if (!rc && ferror(s->waiting))
+		rc = err_errno(e, -EIO, "cannot read a temporary file");
+	return rc;
+}
+
+/* After "NAME": has it this value? */
+static bool has_key(const char *head, const char *name, const char *value)
+{
+	for (const char *p = strstr(head, name); p; p = strstr(p, name)) {
+		p += strlen(name);
+		p += strspn(p, " \t\r\n");
+		if (*p++ != ':')
+			continue;
+		p += strspn(p, " \t\r\n");
+		if (!strncmp(p, value, strlen(value)))
+			return true;
+	}
+	return false;
+}
+
+/* An object or a list of objects with "status" (of the API), "resultType" or "metric". */
+bool prometheus_json_looks(const char *head, size_t size)
+{
+	(void)size;
+	head += strspn(head, " \t\r\n");
+	if (*head == '[')
+		return head[1 + strspn(head + 1, " \t\r\n")] == '{' &&
+			has_key(head, "\"metric\"", "{");
+	return *head == '{' &&
+		(has_key(head, "\"status\"", "\"success\"") ||
+			has_key(head, "\"status\"", "\"error\"") ||
+			has_key(head, "\"resultType\"", "\"") || has_key(head, "\"metric\"", "{"));
+}
+
+int prometheus_json_read(FILE *f, const char *source, const struct import_options *o,
+	const struct import_sink *sink, struct import_said *said, struct err *e)
+{
+	struct saved s = {.how = o, .labels = labels_new(o), .waiting = tmpfile()};
+	int rc = s.waiting ? 0 : err_errno(e, -EIO, "cannot make a temporary file");
+
+	rc = rc ?: prometheus_answer_saved(f, source, s.labels, keep, &s, said, e);
+	if (!rc) {
+		rc = labels_decide(s.labels, said, e)
+			?: labels_declare_buckets(s.labels, sink, e) ?: give(&s, sink, said, e)
+			?: labels_finish(s.labels, said, e);
+		if (!rc && !labels_count(s.labels))
+			rc = err_set(
+				e, -EINVAL, "there is no sample of the metrics that are wanted");
+		if (rc)
+			err_prefix(e, rc, "%s", source);
+	}
+	if (!rc && said && !said->form) {
+		auto_free char *labels = labels_describe(s.labels);
+
+		said->form = alloc_format("saved answer of Prometheus: %zu series, %s",
+			labels_count(s.labels), labels);
+	}
+	if (s.waiting)
+		fclose(s.waiting);
+	labels_free(s.labels);
+	free(s.last_s);
+	return rc;
+}
