@@ -66,8 +66,8 @@ static int answer(FILE *f, const struct import_sink *sink, struct import_said *s
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	/* NULL: an answer over HTTP */
-	static const char *const names[] = {"sar", "sadf", "iostat", "ceph", "prometheus-text",
-		NULL, "prometheus-json"};
+	static const char *const names[] = {
+		"sar", "sadf", "iostat", "ceph", "prometheus-text", NULL, "prometheus-json"};
 	const struct import_sink sink = {NULL, series, sample, metric};
 	const struct import_format *format = import_formats;
 	struct import_options o = {0};

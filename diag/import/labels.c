@@ -218,11 +218,20 @@ int labels_add(struct labels *l, const char *metric, struct label *v, size_t n, 
 	if (!(l->n_series & (l->n_series - 1)))
 		l->series = alloc_resize(
 			l->series, l->n_series ? 2 * l->n_series : 1, sizeof(*l->series));
-	l->series[l->n_series++] = (struct labels_series){text, l->scratch_size, KEY_UNKNOWN};
+	l->series[l->n_series++] = (struct labels_series){
+		text, l->scratch_size, KEY_UNKNOWN, INFINITY, -INFINITY};
 	l->series_index.n++;
 	*slot = (uint32_t)l->n_series;
 	*series = *slot - 1;
 	return 1;
+}
+
+void labels_seen(struct labels *l, uint32_t series, double time_s)
+{
+	struct labels_series *s = &l->series[series];
+
+	s->from_s = fmin(s->from_s, time_s);
+	s->to_s = fmax(s->to_s, time_s);
 }
 
 int labels_declare_buckets(const struct labels *l, const struct import_sink *sink, struct err *e)
@@ -288,14 +297,15 @@ static int find_key(
 	if (!(l->n_keys & (l->n_keys - 1)))
 		l->keys = alloc_resize(l->keys, l->n_keys ? 2 * l->n_keys : 1, sizeof(*l->keys));
 	k = &l->keys[l->n_keys++];
-	*k = (struct labels_key){text, size, id, series, INFINITY, -INFINITY, INFINITY, -INFINITY};
+	*k = (struct labels_key){
+		text, size, id, series, series, INFINITY, -INFINITY, INFINITY, -INFINITY};
 	l->key_index.n++;
 	*slot = (uint32_t)l->n_keys;
 	s->key = *slot - 1;
 	return 0;
 }
 
-static void describe_series(const struct labels_series *s, char *out, size_t size)
+void labels_print(const struct labels_series *s, char *out, size_t size)
 {
 	const char *p = s->text + strlen(s->text) + 1, *end = s->text + s->size;
 	size_t n = (size_t)snprintf(out, size, "%s{", s->text);
@@ -322,9 +332,16 @@ static bool mine(struct labels *l, struct labels_key *k, uint32_t series, double
 		k->owner = series;
 	}
 	if (time_s >= k->before_from && time_s <= k->before_to) {
-		if (!l->beside++)
-			describe_series(
-				&l->series[series], l->beside_example, sizeof(l->beside_example));
+		if (!l->beside++) {
+			const struct labels_series *s = &l->series[series];
+			const char *label = labels_differ(l, s, &l->series[k->first]);
+
+			labels_print(s, l->beside_example, sizeof(l->beside_example));
+			snprintf(l->beside_label, sizeof(l->beside_label), "%s",
+				label               ? label
+					: l->member ? l->member
+						    : "le");
+		}
 		return false;
 	}
 	k->from_s = fmin(k->from_s, time_s);
@@ -365,15 +382,15 @@ int labels_finish(struct labels *l, struct import_said *said, struct err *e)
 	if (l->beside > l->given)
 		rc = err_set(e, -EINVAL,
 			"%llu of %llu samples belong to series that another one with the same "
-			"member and groups has at the same time, such as %s; name the labels that "
-			"tell series apart with --member and --group",
+			"member and groups has at the same time, such as %s; name the label '%s' "
+			"with --member or --group",
 			(unsigned long long)l->beside, (unsigned long long)(l->beside + l->given),
-			l->beside_example);
+			l->beside_example, l->beside_label);
 	else if (l->beside)
 		import_note(said,
 			"%llu samples are left out: another series with the same member and groups "
-			"has one at that time, such as %s",
-			(unsigned long long)l->beside, l->beside_example);
+			"has one at that time, such as %s; --group %s keeps them apart",
+			(unsigned long long)l->beside, l->beside_example, l->beside_label);
 	if (l->nameless && !l->given && !rc)
 		rc = err_set(
 			e, -EINVAL, "no series has a label '%s' that names a member", l->member);

@@ -11,7 +11,8 @@
  * The labels le and quantile belong to the metric: 'latency{le="0.1"}', of latency_bucket.
  *
  * Several sets of labels can become one series (a version that changed): then it is the one or the
- * other at a time; what a second one has where the first has samples is left out and counted.
+ * other at a time. If they have samples at the same time, a label that keeps them apart is one more
+ * group, also of groups that the user names. What is seen too late for that is left out and counted.
  */
 #ifndef CULPRIT_IMPORT_LABELS_H
 #define CULPRIT_IMPORT_LABELS_H
@@ -36,8 +37,12 @@ size_t labels_count(const struct labels *l);
 /* The metric of a series as the sink sees it. */
 const char *labels_metric(const struct labels *l, uint32_t series);
 
+/* The series has a sample at this time. Series that have samples at the same time become different
+ * ones for the sink, by another label if need be. Before labels_decide; may be left out. */
+void labels_seen(struct labels *l, uint32_t series, double time_s);
+
 /* Finds out what is the member and what are the groups, from the series that have been added;
- * later calls do nothing. '*said' (may be NULL) gets a note if this was a guess. -EINVAL: a label
+ * later calls do nothing. '*said' (may be NULL) gets notes of what was guessed or added. -EINVAL: a label
  * does not exist, or the user has to choose. */
 int labels_decide(struct labels *l, struct import_said *said, struct err *e);
 bool labels_decided(const struct labels *l);

@@ -308,7 +308,7 @@ int labels_decide(struct labels *l, struct import_said *said, struct err *e)
 	if (l->decided || !l->n_series)
 		return 0;
 	table_fill(&t, l);
-	rc = decide(l, &t, e);
+	rc = decide(l, &t, e) ?: labels_separate(l, said, e);
 	table_clear(&t);
 	if (rc || (l->how->member && l->how->group[0]))
 		return rc;

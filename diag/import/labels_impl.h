@@ -8,7 +8,8 @@
 struct labels_series {
 	char *text;
 	size_t size;
-	uint32_t key; /* UINT32_MAX: not asked for yet; UINT32_MAX - 1: it has none */
+	uint32_t key;        /* UINT32_MAX: not asked for yet; UINT32_MAX - 1: it has none */
+	double from_s, to_s; /* of labels_seen; from > to: it was not called */
 };
 
 /* What the sink knows as one series. */
@@ -16,6 +17,7 @@ struct labels_key {
 	char *text; /* as struct series_key: metric, member, groups */
 	size_t size;
 	uint32_t id, owner;            /* of the sink; the set of labels that has it now */
+	uint32_t first;                /* the set of labels that had it first */
 	double from_s, to_s;           /* what the owner has given since it has it */
 	double before_from, before_to; /* what others have given: from > to if nothing */
 };
@@ -39,12 +41,20 @@ struct labels {
 	uint64_t given, beside; /* samples to the sink; left out as another set has the time */
 	uint64_t nameless;      /* sets of labels without a usable member */
 	char beside_example[256];
+	char beside_label[IMPORT_NAME_MAX]; /* it keeps the example apart from the first series */
 	char *scratch; /* the metric and labels of the series that is looked for */
 	size_t scratch_size, scratch_room;
 };
 
 /* The value of a label of a series, or NULL. */
 const char *labels_value(const struct labels_series *s, const char *name);
+/* 'metric{label="value",...}' */
+void labels_print(const struct labels_series *s, char *out, size_t size);
+/* The label with the fewest values in which two series differ. */
+const char *labels_differ(
+	const struct labels *l, const struct labels_series *a, const struct labels_series *b);
+/* Adds groups until series that were seen at the same time have different keys. */
+int labels_separate(struct labels *l, struct import_said *said, struct err *e);
 /* FNV-1a with a last mix. */
 uint64_t labels_hash(const char *text, size_t size);
 

@@ -20,7 +20,7 @@ struct answer {
 	struct json_scan s;
 	const char *metric;
 	struct labels *labels; /* NULL: only the error is wanted */
-	prometheus_take *take; /* NULL: only the series are wanted */
+	prometheus_take *take;
 	void *ctx;
 	struct import_said *said;
 	struct err *e;
@@ -116,8 +116,6 @@ static int read_values(struct answer *a)
 
 	if (!a->has_series)
 		return bad(a, "a series has values before its labels");
-	if (!a->take)
-		return json_scan_skip(&a->s, JSON_SCAN_KEY, a->e);
 	rc = json_scan_want(&a->s, JSON_SCAN_ARRAY, "\"values\"", a->e);
 	while (rc >= 0 && (rc = scan(a)) == JSON_SCAN_ARRAY)
 		rc = read_point(a);
@@ -382,7 +380,7 @@ static void answer_free(struct answer *a)
 			a->said, "the server says that its answer is partial (isPartial)");
 	if (a->warnings > WARNINGS_MAX)
 		import_note_partial(a->said, "the server has more warnings");
-	if (a->histograms && a->take)
+	if (a->histograms)
 		import_note(a->said,
 			"native histograms are left out; ask for "
 			"histogram_quantile() of them");
@@ -399,14 +397,17 @@ static int give(void *ctx, uint32_t series, double time_s, double value, struct 
 {
 	const struct to_sink *t = ctx;
 
-	return labels_sample(t->labels, series, time_s, value, t->sink, t->said, e);
+	if (t->sink)
+		return labels_sample(t->labels, series, time_s, value, t->sink, t->said, e);
+	labels_seen(t->labels, series, time_s);
+	return 0;
 }
 
 int prometheus_answer_read(FILE *f, const char *source, const char *metric, struct labels *labels,
 	const struct import_sink *sink, struct import_said *said, struct err *e)
 {
 	struct to_sink to = {labels, sink, said};
-	struct answer *a = answer_new(f, metric, labels, sink ? give : NULL, &to, said, e);
+	struct answer *a = answer_new(f, metric, labels, give, &to, said, e);
 	int rc = read_envelope(a);
 
 	if (rc >= 0 && a->failed)

@@ -6,9 +6,9 @@
 
 /* Reads {"status": "success", "data": {"resultType": "matrix", "result": [{"metric": {...},
  * "values": [[1.5, "2"], ...]}, ...]}}. Series are added to 'labels'; 'metric' (may be NULL) is
- * their name, else __name__ is. Samples go to 'sink'; NULL: only the series are wanted. Messages
- * call it 'source'. -EPROTO: it is not such an answer; -EINVAL with the server's own sentence: it
- * has the status "error"; -EIO; what the sink returned. */
+ * their name, else __name__ is. Samples go to 'sink'; NULL: they go to labels_seen. Messages call
+ * it 'source'. -EPROTO: it is not such an answer; -EINVAL with the server's own sentence: it has
+ * the status "error"; -EIO; what the sink returned. */
 int prometheus_answer_read(FILE *f, const char *source, const char *metric, struct labels *labels,
 	const struct import_sink *sink, struct import_said *said, struct err *e);
 

@@ -58,6 +58,7 @@ static int keep(void *ctx, uint32_t series, double time_s, double value, struct 
 		return 0;
 	if (is_known(s, series, time_s, &rc, e))
 		return rc;
+	labels_seen(s->labels, series, time_s);
 	if (fwrite(&w, sizeof(w), 1, s->waiting) != 1)
 		return err_errno(e, -EIO, "cannot write a temporary file");
 	return 0;

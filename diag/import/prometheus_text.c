@@ -277,6 +277,7 @@ static int keep(struct text *t, uint32_t series, double time_s, double value)
 		t->room = t->room ? 2 * t->room : 1024;
 		t->waiting = alloc_resize(t->waiting, t->room, sizeof(*t->waiting));
 	}
+	labels_seen(t->labels, series, time_s);
 	t->waiting[t->n++] = (struct waiting){time_s, value, series};
 	return t->n >= WAITING_MAX ? flush(t) : 0;
 }

@@ -135,6 +135,38 @@ static void test_answer_wrong(void **state)
 	noting_close(&out);
 }
 
+/* Labels that the user names: reads and writes of a disk are different series all the same, and it
+ * is said. */
+static void test_answer_labels(void **state)
+{
+	static const char text[] = MATRIX
+		"{\"metric\":{\"disk\":\"a\",\"op\":\"r\"},\"values\":[[1,\"2\"],[2,\"2\"]]},"
+		"{\"metric\":{\"disk\":\"b\",\"op\":\"r\"},\"values\":[[1,\"3\"],[2,\"3\"]]},"
+		"{\"metric\":{\"disk\":\"a\",\"op\":\"w\"},\"values\":[[1,\"8\"],[2,\"8\"]]}]}}";
+	struct import_options how = {.member = "disk", .group = {"disk"}};
+	struct labels *l = labels_new(&how);
+	struct import_said said = {0};
+	struct noting out;
+	struct import_sink sink = noting_open(&out);
+	FILE *f = fmemopen((void *)(uintptr_t)text, strlen(text), "r");
+	struct err e;
+
+	(void)state;
+	assert_int_equal(prometheus_answer_read(f, "p", NULL, l, NULL, &said, &e), 0);
+	assert_int_equal(labels_decide(l, &said, &e), 0);
+	rewind(f);
+	assert_int_equal(prometheus_answer_read(f, "p", NULL, l, &sink, &said, &e), 0);
+	fflush(out.f);
+	assert_string_equal(out.text,
+		"value a/r/a 1 2\nvalue a/r/a 2 2\nvalue b/r/b 1 3\nvalue b/r/b 2 3\n"
+		"value a/w/a 1 8\nvalue a/w/a 2 8\n");
+	assert_int_equal(said.n_notes, 1);
+	fclose(f);
+	labels_free(l);
+	noting_close(&out);
+	import_said_clear(&said);
+}
+
 static int try_url(const char *url, struct err *e)
 {
 	const char *query = "up";
@@ -236,8 +268,8 @@ static int read_named(int argc, char **argv)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_answer),
-		cmocka_unit_test(test_answer_partial), cmocka_unit_test(test_answer_wrong),
-		cmocka_unit_test(test_url)};
+		cmocka_unit_test(test_answer_partial), cmocka_unit_test(test_answer_labels),
+		cmocka_unit_test(test_answer_wrong), cmocka_unit_test(test_url)};
 
 	if (argc > 6 && !strcmp(argv[1], "ask"))
 		return ask(argc, argv);
