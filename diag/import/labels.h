@@ -12,7 +12,7 @@
  *
  * Several sets of labels can become one series (a version that changed): then it is the one or the
  * other at a time. If they have samples at the same time, a label that keeps them apart is one more
- * group, also of groups that the user names. What is seen too late for that is left out and counted.
+ * group, also where the user names groups. What is seen too late is left out and counted.
  */
 #ifndef CULPRIT_IMPORT_LABELS_H
 #define CULPRIT_IMPORT_LABELS_H
@@ -42,8 +42,8 @@ const char *labels_metric(const struct labels *l, uint32_t series);
 void labels_seen(struct labels *l, uint32_t series, double time_s);
 
 /* Finds out what is the member and what are the groups, from the series that have been added;
- * later calls do nothing. '*said' (may be NULL) gets notes of what was guessed or added. -EINVAL: a label
- * does not exist, or the user has to choose. */
+ * later calls do nothing. '*said' (may be NULL) gets notes of what was guessed or added. -EINVAL: a
+ * label does not exist, or the user has to choose. */
 int labels_decide(struct labels *l, struct import_said *said, struct err *e);
 bool labels_decided(const struct labels *l);
 /* "member in label 'device', groups in 'instance'"; the caller frees. */

@@ -20,6 +20,7 @@ int lines_next(struct lines *l, struct err *e)
 		return err_errno(e, -EIO, "%lu: cannot read", l->n);
 	if (c == EOF && !n)
 		return 0;
+	l->open = c == EOF;
 	n -= n && l->text[n - 1] == '\r';
 	l->text[n] = '\0';
 	return 1;

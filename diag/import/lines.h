@@ -2,6 +2,7 @@
 #ifndef CULPRIT_IMPORT_LINES_H
 #define CULPRIT_IMPORT_LINES_H
 
+#include <stdbool.h>
 #include <stdio.h>
 
 #include "harness/base/err.h"
@@ -12,6 +13,7 @@ struct lines {
 	FILE *f;
 	unsigned long n;          /* number of the line that was read, from 1 */
 	char text[LINES_MAX + 1]; /* without its end (LF or CRLF) */
+	bool open;                /* the text ends without the end of this line */
 };
 
 /* Reads a line into l->text: 1; 0 at the end. -EINVAL with "LINE: sentence" if it is too long or

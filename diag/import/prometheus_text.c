@@ -320,12 +320,25 @@ static int read_sample(struct text *t, char *p)
 	return rc ? err_prefix(t->e, rc, "%lu", t->l.n) : 0;
 }
 
+/* Each line of an exporter ends with a newline; without it a number may lack digits. */
+static int leave_out(struct text *t)
+{
+	char note[100];
+
+	snprintf(note, sizeof(note), "the file ends in the middle of line %lu, which is left out",
+		t->l.n);
+	import_note_partial(t->said, note);
+	return 0;
+}
+
 static int read_line(struct text *t)
 {
 	char *p = skip_blanks(t->l.text);
 
 	if (!*p)
 		return 0;
+	if (t->l.open && *p != '#')
+		return leave_out(t);
 	if (*p == '#') {
 		memmove(t->l.text, p, strlen(p) + 1);
 		return read_comment(t);

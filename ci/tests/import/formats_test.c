@@ -450,6 +450,27 @@ static void test_prometheus_text(void **state)
 		"differ; --member and --group say it)");
 }
 
+/* A download that was cut off. */
+static void test_prometheus_text_cut(void **state)
+{
+	static const char *const ends[] = {"x{a=\"3\"} 12", "x{a=\"3\"} 12 170", "x{a=", "x"};
+	char text[200];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
+		snprintf(text, sizeof(text), "# time 5\nx{a=\"1\"} 1\nx{a=\"2\"} 2\n%s", ends[i]);
+		assert_int_equal(read_text("prometheus-text", text), 0);
+		assert_string_equal(out.text, "x 1 5 1\nx 2 5 2\n");
+		assert_string_equal(
+			said.partial, "the file ends in the middle of line 4, which is left out");
+		tear_down(NULL);
+		said = (struct import_said){0};
+		set_up(NULL);
+	}
+	assert_int_equal(read_text("prometheus-text", "# time 5\nx{a=\"1\"} 1\n# EOF"), 0);
+	assert_null(said.partial);
+}
+
 static void test_prometheus_text_wrong(void **state)
 {
 	static const char *const wrong[] = {"a 1\n", "a{b=\"c\"} 1\n", "a{b=c} 1 1\n",
@@ -598,7 +619,7 @@ static int read_text_with(const char *text, const struct import_options *o)
 	return rc;
 }
 
-/* A label that changes for one disk makes no second disk; two disks in one series are kept apart. */
+/* A label that changes for one disk makes no second disk; two disks are kept apart. */
 static void test_labels_same_key(void **state)
 {
 	struct import_options o = {.member = "device"};
@@ -699,19 +720,20 @@ static void test_sink_refuses(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {TEST(test_sar), TEST(test_sar_device_last),
-		TEST(test_sar_12_hours), TEST(test_sar_many_tables), TEST(test_sar_restart),
-		TEST(test_sar_live), TEST(test_times_that_jump), TEST(test_sar_is_iostat),
-		TEST(test_sar_wrong), TEST(test_sadf), TEST(test_sadf_zones),
-		TEST(test_json_cut_and_more), TEST(test_json_zones), TEST(test_sadf_json),
-		TEST(test_iostat), TEST(test_iostat_wrong), TEST(test_ceph), TEST(test_ceph_times),
+	const struct CMUnitTest tests[] = {
+		TEST(test_sar), TEST(test_sar_device_last), TEST(test_sar_12_hours),
+		TEST(test_sar_many_tables), TEST(test_sar_restart), TEST(test_sar_live),
+		TEST(test_times_that_jump), TEST(test_sar_is_iostat), TEST(test_sar_wrong),
+		TEST(test_sadf), TEST(test_sadf_zones), TEST(test_json_cut_and_more),
+		TEST(test_json_zones), TEST(test_sadf_json), TEST(test_iostat),
+		TEST(test_iostat_wrong), TEST(test_ceph), TEST(test_ceph_times),
 		TEST(test_ceph_units), TEST(test_ceph_wrong), TEST(test_prometheus_text),
 		TEST(test_prometheus_text_wrong), TEST(test_labels_guess),
 		TEST(test_prometheus_json), TEST(test_prometheus_json_more),
 		TEST(test_prometheus_json_wrong), TEST(test_labels_same_key),
 		TEST(test_labels_guess), TEST(test_labels_apart), TEST(test_labels_too_many),
-		TEST(test_sink_refuses)};
+		TEST(test_sink_refuses), TEST(test_prometheus_text_cut),
 
-	cmocka_set_message_output(CM_OUTPUT_TAP);
+		cmocka_set_message_output(CM_OUTPUT_TAP);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
