@@ -116,7 +116,14 @@ static int read_values(struct answer *a)
 
 	if (!a->has_series)
 		return bad(a, "a series has values before its labels");
-	rc = json_scan_want(&a->s, JSON_SCAN_ARRAY, "\"values\"", a->e);
+	rc = scan(a);
+	/* promtool prints this of a series of native histograms, and leaves out the histograms. */
+	if (rc == JSON_SCAN_WORD && !strcmp(a->s.text, "null")) {
+		a->histograms = true;
+		return 0;
+	}
+	if (rc >= 0 && rc != JSON_SCAN_ARRAY)
+		return bad(a, "\"values\" is not an array");
 	while (rc >= 0 && (rc = scan(a)) == JSON_SCAN_ARRAY)
 		rc = read_point(a);
 	if (rc == JSON_SCAN_NUMBER)

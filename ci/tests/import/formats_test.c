@@ -530,6 +530,7 @@ static void test_prometheus_json_more(void **state)
 		"{\"status\":\"success\",\"isPartial\":true,\"data\":{\"result\":["
 		"{\"metric\":{\"__name__\":\"l_bucket\",\"le\":\"1\",\"osd\":\"1\"},"
 		"\"values\":[[60,\"3\"]]},"
+		"{\"metric\":{\"osd\":\"3\"},\"values\":null},"
 		"{\"metric\":{\"osd\":\"2\"},\"values\":[[59,\"0\"],[60,\"4\"],[120,\"5\"]]}]}}";
 	FILE *f = fmemopen((void *)(uintptr_t)text, sizeof(text) - 1, "r");
 
@@ -540,6 +541,8 @@ static void test_prometheus_json_more(void **state)
 	assert_string_equal(
 		out.text, "declared l kind=bucket\nl{le=\"1\"} 1 60 3\nread_ms 2 60 4\n");
 	assert_string_equal(said.partial, "the server says that its answer is partial (isPartial)");
+	assert_string_equal(said.notes[1],
+		"native histograms are left out; ask for histogram_quantile() of them");
 }
 
 static void test_prometheus_json_wrong(void **state)
