@@ -45,16 +45,40 @@ static int metric(void *ctx, const char *declaration, struct err *e)
 	return 0;
 }
 
+struct reading {
+	struct labels *labels;
+	const struct import_sink *sink;
+	struct import_said *said;
+};
+
+static int see(void *ctx, uint32_t series, double time_s, double value, struct err *e)
+{
+	const struct reading *r = ctx;
+
+	(void)value;
+	(void)e;
+	labels_seen(r->labels, series, time_s);
+	return 0;
+}
+
+static int give(void *ctx, uint32_t series, double time_s, double value, struct err *e)
+{
+	const struct reading *r = ctx;
+
+	return labels_sample(r->labels, series, time_s, value, r->sink, r->said, e);
+}
+
 static int answer(FILE *f, const struct import_sink *sink, struct import_said *said, struct err *e)
 {
 	struct import_options how = {0};
 	struct labels *l = labels_new(&how);
+	struct reading r = {l, sink, said};
 	char refused[300];
-	int rc = prometheus_answer_read(f, "x", NULL, l, NULL, said, e);
+	int rc = prometheus_answer_read(f, "x", NULL, l, see, &r, said, e);
 
 	if (!rc && !labels_decide(l, said, NULL) && labels_decided(l)) {
 		rewind(f);
-		rc = prometheus_answer_read(f, "x", NULL, l, sink, said, e);
+		rc = prometheus_answer_read(f, "x", NULL, l, give, &r, said, e);
 		labels_finish(l, said, NULL);
 	}
 	rewind(f);

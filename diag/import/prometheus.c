@@ -31,7 +31,17 @@ struct prometheus {
 	struct query *queries;
 	size_t n;
 	double step_s;
-	bool secret; /* a token or a password is sent */
+	bool secret;                   /* a token or a password is sent */
+	const struct query **given_by; /* by series; of the probe */
+	size_t given_room;
+};
+
+/* One query, while its answer is read. */
+struct asked {
+	struct prometheus *p;
+	const struct query *q;
+	const struct import_sink *sink;
+	struct import_said *said;
 };
 
 /* "NAME=PROMQL": no expression begins with a name and a single equals sign. */
@@ -100,6 +110,7 @@ void prometheus_free(struct prometheus *p)
 	for (size_t i = 0; i < p->n; i++)
 		free(p->queries[i].metric);
 	free(p->queries);
+	free(p->given_by);
 	labels_free(p->labels);
 	http_free(p->http);
 	free(p);
@@ -138,11 +149,45 @@ static int refused(const struct prometheus *p, FILE *answer, long status, struct
 		e, ERR_USAGE, err_set(e, -EINVAL, "%s (HTTP %ld): %s", site, status, said));
 }
 
+static int give(void *ctx, uint32_t series, double time_s, double value, struct err *e)
+{
+	const struct asked *a = ctx;
+
+	return labels_sample(a->p->labels, series, time_s, value, a->sink, a->said, e);
+}
+
+/* Of the probe: two queries whose results have no name may give the same series. */
+static int see(void *ctx, uint32_t series, double time_s, double value, struct err *e)
+{
+	const struct asked *a = ctx;
+	struct prometheus *p = a->p;
+
+	(void)value;
+	labels_seen(p->labels, series, time_s);
+	if (series >= p->given_room) {
+		size_t room = 2 * (size_t)series + 64;
+
+		p->given_by = alloc_resize(p->given_by, room, sizeof(*p->given_by));
+		while (p->given_room < room)
+			p->given_by[p->given_room++] = NULL;
+	}
+	if (p->given_by[series] && p->given_by[series] != a->q)
+		return err_blame(e, ERR_USAGE,
+			err_set(e, -EINVAL,
+				"the queries '%.100s' and '%.100s' give the same series of '%s': "
+				"name their results (--query NAME=PROMQL)",
+				p->given_by[series]->promql, a->q->promql,
+				labels_metric(p->labels, series)));
+	p->given_by[series] = a->q;
+	return 0;
+}
+
 /* One query, with at most POINTS_MAX steps. 'sink' NULL: only series are looked for. */
 static int ask(struct prometheus *p, const struct query *q, double from_s, double to_s,
 	double step_s, const struct import_sink *sink, struct import_said *said, struct err *e)
 {
 	auto_free char *promql = http_encode(q->promql), *form = NULL;
+	struct asked asked = {p, q, sink, said};
 	FILE *answer = NULL;
 	long status = 0;
 	int rc;
@@ -154,8 +199,8 @@ static int ask(struct prometheus *p, const struct query *q, double from_s, doubl
 	if (status == HTTP_PARTIAL)
 		import_note_partial(said, "the server gives a part of its answer only (HTTP 206)");
 	if (status == 200 || status == HTTP_PARTIAL)
-		rc = prometheus_answer_read(
-			answer, http_site(p->http), q->metric, p->labels, sink, said, e);
+		rc = prometheus_answer_read(answer, http_site(p->http), q->metric, p->labels,
+			sink ? give : see, &asked, said, e);
 	else
 		rc = refused(p, answer, status, e);
 	return http_end(p->http, rc, e);

@@ -239,18 +239,6 @@ static int read_data(struct answer *a)
 	return rc < 0 ? rc : read_object(a, data_key);
 }
 
-/* Warnings say that series or samples are missing: a store that did not answer, a limit. */
-static void take_warning(struct answer *a)
-{
-	char clean[300], note[400];
-
-	if (a->warnings++ >= WARNINGS_MAX)
-		return;
-	text_clean(a->s.text, clean, sizeof(clean));
-	snprintf(note, sizeof(note), "the server warns: %s", clean);
-	import_note_partial(a->said, note);
-}
-
 /* Infos are remarks on the query. */
 static void take_info(struct answer *a)
 {
@@ -260,6 +248,23 @@ static void take_info(struct answer *a)
 		return;
 	text_clean(a->s.text, clean, sizeof(clean));
 	import_note(a->said, "the server says: %s", clean);
+}
+
+/* Warnings say that series or samples are missing: a store that did not answer, a limit. */
+static void take_warning(struct answer *a)
+{
+	char clean[300], note[400];
+
+	/* Prometheus before 3.0 has no list of infos. */
+	if (!strncmp(a->s.text, "PromQL info:", 12)) {
+		take_info(a);
+		return;
+	}
+	if (a->warnings++ >= WARNINGS_MAX)
+		return;
+	text_clean(a->s.text, clean, sizeof(clean));
+	snprintf(note, sizeof(note), "the server warns: %s", clean);
+	import_note_partial(a->said, note);
 }
 
 /* "warnings" or "infos": a list of texts, one text, or null. */
@@ -394,27 +399,10 @@ static void answer_free(struct answer *a)
 	free(a);
 }
 
-struct to_sink {
-	struct labels *labels;
-	const struct import_sink *sink;
-	struct import_said *said;
-};
-
-static int give(void *ctx, uint32_t series, double time_s, double value, struct err *e)
-{
-	const struct to_sink *t = ctx;
-
-	if (t->sink)
-		return labels_sample(t->labels, series, time_s, value, t->sink, t->said, e);
-	labels_seen(t->labels, series, time_s);
-	return 0;
-}
-
 int prometheus_answer_read(FILE *f, const char *source, const char *metric, struct labels *labels,
-	const struct import_sink *sink, struct import_said *said, struct err *e)
+	prometheus_take *take, void *ctx, struct import_said *said, struct err *e)
 {
-	struct to_sink to = {labels, sink, said};
-	struct answer *a = answer_new(f, metric, labels, give, &to, said, e);
+	struct answer *a = answer_new(f, metric, labels, take, ctx, said, e);
 	int rc = read_envelope(a);
 
 	if (rc >= 0 && a->failed)

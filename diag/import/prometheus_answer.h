@@ -4,16 +4,16 @@
 
 #include "diag/import/labels.h"
 
-/* Reads {"status": "success", "data": {"resultType": "matrix", "result": [{"metric": {...},
- * "values": [[1.5, "2"], ...]}, ...]}}. Series are added to 'labels'; 'metric' (may be NULL) is
- * their name, else __name__ is. Samples go to 'sink'; NULL: they go to labels_seen. Messages call
- * it 'source'. -EPROTO: it is not such an answer; -EINVAL with the server's own sentence: it has
- * the status "error"; -EIO; what the sink returned. */
-int prometheus_answer_read(FILE *f, const char *source, const char *metric, struct labels *labels,
-	const struct import_sink *sink, struct import_said *said, struct err *e);
-
 /* What is done with a sample of a series of 'labels': 0, or a negative errno with a sentence. */
 typedef int prometheus_take(void *ctx, uint32_t series, double time_s, double value, struct err *e);
+
+/* Reads {"status": "success", "data": {"resultType": "matrix", "result": [{"metric": {...},
+ * "values": [[1.5, "2"], ...]}, ...]}}. Series are added to 'labels'; 'metric' (may be NULL) is
+ * their name, else __name__ is. Samples go to 'take'. Messages call it 'source'. -EPROTO: it is not
+ * such an answer; -EINVAL with the server's own sentence: it has the status "error"; -EIO; what
+ * 'take' returned. */
+int prometheus_answer_read(FILE *f, const char *source, const char *metric, struct labels *labels,
+	prometheus_take *take, void *ctx, struct import_said *said, struct err *e);
 
 /* Reads a file of answers, one after another: whole, or only what is in "data" or in "result", as
  * 'promtool query range -o json' prints it. Every sample goes to 'take'. -EINVAL with "SOURCE:LINE:

@@ -45,6 +45,9 @@ for what in 'is_partial (isPartial)' 'status_206 (HTTP 206)' 'warns store s1: no
 done
 diagnose
 says "an info is a note" '^  the server says: metric might not be a counter$'
+serve whole
+diagnose --query read_ms=y
+says "two queries with the same series: refused" "the queries 'x' and 'y' give the same series"
 serve none_but_warns
 diagnose
 says "no series: the error has the warning" 'the queries give no series; the server warns: no store$'

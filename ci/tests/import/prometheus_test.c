@@ -13,20 +13,44 @@
 #include "diag/import/prometheus.h"
 #include "diag/import/prometheus_answer.h"
 
+struct reading {
+	struct labels *labels;
+	const struct import_sink *sink;
+	struct import_said *said;
+};
+
+static int see(void *ctx, uint32_t series, double time_s, double value, struct err *e)
+{
+	const struct reading *r = ctx;
+
+	(void)value;
+	(void)e;
+	labels_seen(r->labels, series, time_s);
+	return 0;
+}
+
+static int give(void *ctx, uint32_t series, double time_s, double value, struct err *e)
+{
+	const struct reading *r = ctx;
+
+	return labels_sample(r->labels, series, time_s, value, r->sink, r->said, e);
+}
+
 static int read_answer(
 	const char *text, struct noting *out, struct import_said *said, struct err *e)
 {
 	struct import_options how = {0};
 	struct labels *l = labels_new(&how);
 	struct import_sink sink = noting_open(out);
+	struct reading r = {l, &sink, said};
 	FILE *f = fmemopen((void *)(uintptr_t)text, strlen(text), "r");
-	int rc = prometheus_answer_read(f, "http://p:1", NULL, l, NULL, NULL, e);
+	int rc = prometheus_answer_read(f, "http://p:1", NULL, l, see, &r, NULL, e);
 
 	if (!rc)
 		rc = labels_decide(l, said, e);
 	rewind(f);
 	if (!rc)
-		rc = prometheus_answer_read(f, "http://p:1", NULL, l, &sink, said, e);
+		rc = prometheus_answer_read(f, "http://p:1", NULL, l, give, &r, said, e);
 	fclose(f);
 	labels_free(l);
 	fflush(out->f);
@@ -79,6 +103,7 @@ static void test_answer_partial(void **state)
 		{",\"warnings\":[\"a\",\"b\"],\"infos\":[\"c\"]",
 			"the server warns: a; the server warns: b", 4},
 		{",\"infos\":[\"not a counter\"]", NULL, 2},
+		{",\"warnings\":[\"PromQL info: not a counter\"]", NULL, 2},
 		{",\"warnings\":[\"1\",\"2\",\"3\",\"4\",\"5\",\"6\",\"7\"]",
 			"the server warns: 1; the server warns: 2; the server warns: 3; "
 			"the server warns: 4; the server warns: 5; the server has more warnings",
@@ -148,14 +173,15 @@ static void test_answer_labels(void **state)
 	struct import_said said = {0};
 	struct noting out;
 	struct import_sink sink = noting_open(&out);
+	struct reading r = {l, &sink, &said};
 	FILE *f = fmemopen((void *)(uintptr_t)text, strlen(text), "r");
 	struct err e;
 
 	(void)state;
-	assert_int_equal(prometheus_answer_read(f, "p", NULL, l, NULL, &said, &e), 0);
+	assert_int_equal(prometheus_answer_read(f, "p", NULL, l, see, &r, &said, &e), 0);
 	assert_int_equal(labels_decide(l, &said, &e), 0);
 	rewind(f);
-	assert_int_equal(prometheus_answer_read(f, "p", NULL, l, &sink, &said, &e), 0);
+	assert_int_equal(prometheus_answer_read(f, "p", NULL, l, give, &r, &said, &e), 0);
 	fflush(out.f);
 	assert_string_equal(out.text,
 		"value a/r/a 1 2\nvalue a/r/a 2 2\nvalue b/r/b 1 3\nvalue b/r/b 2 3\n"
