@@ -9,7 +9,8 @@
 
 static bool says_missing(const char *p, size_t n)
 {
-	static const char *const words[] = {"", "-", "nan", "-nan", "na", "n/a", "null", "none"};
+	static const char *const words[] = {"", "-", "nan", "-nan", "+nan", "na", "n/a", "null",
+		"none", "inf", "+inf", "-inf", "infinity", "+infinity", "-infinity"};
 
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
 		if (strlen(words[i]) == n && !strncasecmp(words[i], p, n))
@@ -27,7 +28,7 @@ enum number number_read_slow(const char *p, size_t n, double *x)
 		*x = NAN;
 		return NUMBER_MISSING;
 	}
-	/* What strtod takes besides: blanks, hexadecimal, infinity. */
+	/* What strtod takes besides: blanks, hexadecimal, nan(1). */
 	for (size_t i = 0; i < n; i++)
 		if (!memchr("0123456789+-.eE", p[i], 15))
 			return NUMBER_BAD;

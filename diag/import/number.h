@@ -6,8 +6,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* NUMBER_MISSING: empty, "-", NaN, NA, null and their like, in any case. NUMBER_BAD: anything else
- * that is no finite decimal number: inf, hexadecimal, 1e999, text. */
+/* NUMBER_MISSING: empty, "-", NaN, NA, null and their like, in any case; also Inf, +Inf, -Infinity,
+ * which are a division by 0. NUMBER_BAD: anything else that is no finite decimal number:
+ * hexadecimal, 1e999, text. */
 enum number { NUMBER_OK, NUMBER_MISSING, NUMBER_BAD };
 
 /* The part of number_read that is rarely needed. */

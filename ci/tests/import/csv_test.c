@@ -199,6 +199,8 @@ static void wide_form(void **state)
 	gives("time,host,sda,sdb\n0,h1,1,2\n0,h2,3,4\n", &host,
 		"h1/sda read_ms 0 1\nh1/sdb read_ms 0 2\nh2/sda read_ms 0 3\nh2/sdb read_ms 0 4\n",
 		"wide CSV");
+	gives("time,a,b\n0,+Inf,2\n1,-Infinity,\"inf\"\n", NULL,
+		"a read_ms 0 none\nb read_ms 0 2\na read_ms 1 none\nb read_ms 1 none\n", "wide");
 	refuses("time,a\n0,x\n", NULL, "x.csv:2: value 'x' of column 'a' is no decimal number");
 	refuses("time\n0\n", NULL, "x.csv:1: there is no column of values beside the times");
 }
