@@ -9,8 +9,8 @@
  *
  * Columns are found by their names (csv_head.c): of several that could be the member's, the one of
  * the narrowest thing (a disk before its host). Groups are the columns region, datacenter, zone,
- * cluster, rack, enclosure, group, node, server and host that are left, in this order; a column
- * 'model' is the widest of them. In the wide form the part of a member's name before the
+ * cluster, rack, enclosure, group, node, server, host, vm, pod, instance ... that are left, in this
+ * order; a column 'model' is the widest of them. In the wide form the part of a member's name before the
  * last '/' is its group, if all names have one. What was understood stands in said->form.
  */
 #include <errno.h>

@@ -14,15 +14,17 @@ static const uint32_t none = UINT32_MAX;
  * of "host" and "disk" the disk is the member, and the host its group. */
 static const char *const time_names[] = {"time", "timestamp", "ts", "datetime", "date", "epoch",
 	"@timestamp", "_time", "unix_time", NULL};
-static const char *const member_names[] = {"member", "disk", "device", "dev", "drive", "osd",
-	"brick", "volume", "serial_number", "serial", "instance", "server", "node", "host",
-	"hostname", "name", NULL};
+static const char *const member_names[] = {"member", "disk", "disk_name", "disk_id", "device",
+	"dev", "drive", "osd", "osd_id", "brick", "volume", "serial_number", "serial", "worker",
+	"rank", "pod", "vm", "instance", "instance_id", "server", "node", "node_id", "host",
+	"hostname", "machine", "ip", "name", NULL};
 static const char *const metric_names[] = {
 	"metric", "metric_name", "__name__", "measurement", "_field", "variable", NULL};
 static const char *const value_names[] = {"value", "_value", "val", NULL};
 /* From the widest to the narrowest. */
 static const char *const group_names[] = {"region", "datacenter", "dc", "zone", "cluster", "rack",
-	"enclosure", "group", "node", "server", "host", "hostname", NULL};
+	"enclosure", "group", "ip", "machine", "node_id", "node", "server", "host", "hostname",
+	"vm", "pod", "instance", "instance_id", "worker", "rank", NULL};
 
 bool csv_time_name(const char *name, double *unit_s)
 {
@@ -222,6 +224,16 @@ static int check_roles(const struct csv_table *t, uint32_t value, struct err *e)
 	return 0;
 }
 
+/* Grafana's export of rows, Series;Time;Value: the series is the member. Elsewhere a column of this
+ * name may be a metric's. */
+static const char *grafana_series(const struct csv_table *t, uint32_t value)
+{
+	for (size_t i = 0; i < t->n_columns && value != none && t->n_columns == 3; i++)
+		if (t->metric == none && !strcasecmp(t->names[i], "series"))
+			return t->names[i];
+	return NULL;
+}
+
 static int find_roles(
 	struct csv_table *t, const struct import_options *o, uint32_t *value, struct err *e)
 {
@@ -232,7 +244,8 @@ static int find_roles(
 	if (!rc)
 		rc = find_column(t, o, o->value, value_names, value, e);
 	if (!rc)
-		rc = find_column(t, o, o->member, member_names, &t->member, e);
+		rc = find_column(
+			t, o, o->member ?: grafana_series(t, *value), member_names, &t->member, e);
 	if (!rc)
 		rc = find_groups(t, o, e);
 	if (!rc)

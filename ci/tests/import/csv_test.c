@@ -184,6 +184,29 @@ static void one_column_a_metric(void **state)
 		"x.csv:1: there is no column 'w'; the columns are 'time', 'disk', 'model'");
 }
 
+static void usual_names_are_members(void **state)
+{
+	static const char *const names[] = {"disk_id", "osd_id", "node_id", "vm", "pod", "worker",
+		"rank", "machine", "instance_id", "ip", "disk_name", "instance", "device", "name"};
+	char text[200], form[100];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		snprintf(text, sizeof(text), "time,%s,r\n0,a,1\n0,b,2\n", names[i]);
+		snprintf(form, sizeof(form), "member in '%s', metric in column 'r'", names[i]);
+		gives(text, NULL, "a r 0 1\nb r 0 2\n", form);
+	}
+	/* A number that names a member is no sample. */
+	gives("time,host,osd_id,r\n0,h1,0,1\n0,h2,1,2\n", NULL, "h1/0 r 0 1\nh2/1 r 0 2\n",
+		"member in 'osd_id', groups in 'host'");
+	gives("time,machine,disk_name,r\n0,h1,a,1\n", NULL, "h1/a r 0 1\n", "groups in 'machine'");
+	gives("time,instance,device,r\n0,h1,a,1\n0,h2,a,2\n", NULL, "h1/a r 0 1\nh2/a r 0 2\n",
+		"member in 'device', groups in 'instance'");
+	gives("\"Series\";\"Time\";\"Value\"\n\"h1 a\";\"2026-11-22T14:00:00Z\";1\n"
+	      "\"h1 b\";\"2026-11-22T14:00:00Z\";2\n",
+		NULL, "h1 a Value 1795356000 1\nh1 b Value 1795356000 2\n", "member in 'Series'");
+}
+
 static void wide_form(void **state)
 {
 	const struct import_options name = {.only_metric = "lat"}, host = {.group = {"host"}};
@@ -314,6 +337,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(long_form),
 		cmocka_unit_test(one_column_a_metric),
+		cmocka_unit_test(usual_names_are_members),
 		cmocka_unit_test(wide_form),
 		cmocka_unit_test(separators_quotes_and_ends),
 		cmocka_unit_test(times),
