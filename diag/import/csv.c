@@ -1,7 +1,8 @@
 /*
  * CSV: RFC 4180 (quotes, CRLF or LF, a byte order mark), with ',', ';' or tabs between the fields,
  * whichever is the most frequent in the head. The head is the first line; lines before it that
- * begin with '#' are comments, of which "# metric DECLARATION" goes to the sink. Three forms:
+ * begin with '#' are comments, of which "# metric DECLARATION" goes to the sink. If the first line
+ * is a row of samples, the comment before it is the head (collectl -P). Three forms:
  *
  *     long                    time,member,metric,value     there is a column of metrics' names
  *     one column a metric     time,member,read_ms,write_ms there is a column of members
@@ -23,6 +24,7 @@
 #include "diag/import/formats.h"
 #include "diag/import/number.h"
 #include "harness/base/alloc.h"
+#include "harness/base/auto.h"
 #include "harness/base/text.h"
 
 enum { TIME_MAX = 64, NAME_ROOM = IMPORT_NAME_MAX + 1 };
@@ -234,7 +236,9 @@ static int new_series(struct csv *c, size_t v, uint32_t *id)
 		key.metric = text_of(c, t->metric, names[IMPORT_GROUPS_MAX]);
 	if (t->form == CSV_WIDE) {
 		key.member = column;
-		if (t->slashes && strlen(column) < sizeof(path))
+		if (t->collectl && csv_collectl_name(column, path, &key.metric))
+			key.member = path;
+		else if (t->slashes && strlen(column) < sizeof(path))
 			split_name(strcpy(path, column), &key);
 	} else {
 		key.member = text_of(c, t->member, names[IMPORT_GROUPS_MAX + 1]);
@@ -373,12 +377,52 @@ static int take_comment(struct csv *c, const char *line, size_t n)
 	return rc ? refused(c, rc) : 0;
 }
 
+bool csv_head_in_comment(const char *comment, size_t n, const char *line, size_t n_line)
+{
+	char separator = csv_separator(comment, n);
+	size_t fields = 0, length = 0;
+	double x;
+
+	if (!separator || separator != csv_separator(line, n_line))
+		return false;
+	for (size_t i = 0; i < n; i++)
+		fields += comment[i] == separator;
+	for (size_t i = 0; i < n_line; i++)
+		fields -= line[i] == separator;
+	while (length < n_line && line[length] != separator)
+		length++;
+	return !fields &&
+		(number_read(line, length, &x) == NUMBER_OK || iso_time_read(line, length, &x));
+}
+
+/* Reads the head from the comment before the table. */
+static int read_commented_head(struct csv *c, char *head, size_t n)
+{
+	struct csv_rows r;
+	FILE *f = fmemopen(head + 1, n - 1, "r");
+	int rc;
+
+	if (!f)
+		alloc_end();
+	csv_rows_init(&r, f);
+	csv_rows_separator(&r, c->rows.separator);
+	c->rows.line--;
+	if (!csv_rows_next(&r))
+		rc = wrong(c, "%s", r.wrong ? r.wrong : "it is empty");
+	else if ((rc = csv_head(&c->table, &r, c->source, c->o, c->said, c->e)))
+		rc = refused(c, rc);
+	csv_rows_clear(&r);
+	fclose(f);
+	return rc;
+}
+
 /* What stands before the table, then the head. */
 static int read_head(struct csv *c)
 {
 	struct csv_rows *r = &c->rows;
+	auto_free char *comment = NULL;
 	const char *line;
-	size_t n;
+	size_t n, n_comment = 0;
 	int rc = 0;
 
 	for (;;) {
@@ -391,15 +435,20 @@ static int read_head(struct csv *c)
 			r->next += 3;
 			continue;
 		}
-		if (*line == '#')
+		if (*line == '#') {
 			rc = take_comment(c, line, n);
-		else if (n > strspn(line, " \t\r\n"))
+			free(comment);
+			comment = memcpy(alloc_zero(n + 1, 1), line, n);
+			n_comment = n;
+		} else if (n > strspn(line, " \t\r\n"))
 			break;
 		if (rc)
 			return rc;
 		csv_rows_skip_line(r);
 	}
 	csv_rows_separator(r, csv_separator(line, n) ?: ',');
+	if (comment && csv_head_in_comment(comment, n_comment, line, n))
+		return read_commented_head(c, comment, n_comment);
 	if (!csv_rows_next(r))
 		return wrong(c, "%s", r->wrong ? r->wrong : "it is empty");
 	rc = csv_head(&c->table, r, c->source, c->o, c->said, c->e);

@@ -5,6 +5,7 @@
 #include <strings.h>
 
 #include "diag/import/csv_impl.h"
+#include "diag/import/number.h"
 #include "harness/base/alloc.h"
 #include "harness/base/near.h"
 
@@ -13,7 +14,7 @@ static const uint32_t none = UINT32_MAX;
 /* In the order of preference. Names of members go from the narrowest to the widest thing, so that
  * of "host" and "disk" the disk is the member, and the host its group. */
 static const char *const time_names[] = {"time", "timestamp", "ts", "datetime", "date", "epoch",
-	"@timestamp", "_time", "unix_time", NULL};
+	"@timestamp", "_time", "unix_time", "utc", NULL};
 static const char *const member_names[] = {"member", "disk", "disk_name", "disk_id", "device",
 	"dev", "drive", "osd", "osd_id", "brick", "volume", "serial_number", "serial", "worker",
 	"rank", "pod", "vm", "instance", "instance_id", "server", "node", "node_id", "host",
@@ -143,7 +144,6 @@ static int find_column(const struct csv_table *t, const struct import_options *o
 static int find_time(struct csv_table *t, const struct import_options *o, struct err *e)
 {
 	const char *wanted = o->time;
-	bool numbers = true;
 	char *list;
 	int rc;
 
@@ -160,12 +160,11 @@ static int find_time(struct csv_table *t, const struct import_options *o, struct
 				t->time = i;
 	if (t->time != none)
 		return 0;
-	for (size_t i = 0; i < t->n_columns; i++)
-		numbers = numbers && !t->names[i][strspn(t->names[i], "0123456789.+-: TZ")];
 	list = list_names(t);
 	rc = err_set(e, -EINVAL,
-		"there is no column of times (time, time_ms, timestamp ...)%s; the columns are %s",
-		numbers ? "; the first line must name the columns" : "; name it by --time", list);
+		"there is no column of times (time, time_ms, timestamp ...); name it by --time; the "
+		"columns are %s",
+		list);
 	free(list);
 	return rc;
 }
@@ -295,10 +294,42 @@ static bool chosen(const struct import_options *o, const char *metric)
 	return !o->n_metrics;
 }
 
+bool csv_collectl_name(const char *name, char *member, const char **metric)
+{
+	const char *colon = *name == '[' ? strchr(name, ':') : NULL;
+	const char *end = colon ? strchr(colon, ']') : NULL;
+
+	if (!end || end == colon + 1 || !end[1] || end - colon > IMPORT_NAME_MAX)
+		return false;
+	memcpy(member, colon + 1, (size_t)(end - colon - 1));
+	member[end - colon - 1] = '\0';
+	*metric = end + 1;
+	return true;
+}
+
+static int check_collectl(struct csv_table *t, struct err *e)
+{
+	char member[IMPORT_NAME_MAX + 1];
+	const char *metric;
+	bool date = false;
+
+	for (size_t i = 0; i < t->n_columns; i++) {
+		t->collectl |= csv_collectl_name(t->names[i], member, &metric);
+		date |= !strcasecmp(t->names[i], "date");
+	}
+	return t->collectl && date
+		? err_set(e, -EINVAL,
+			  "this is output of collectl with dates and times in two columns; print "
+			  "it with collectl -P -oU --sep ,")
+		: 0;
+}
+
 /* Whether a column of the forms without metric column holds samples. */
 static bool holds_samples(const struct csv_table *t, const struct import_options *o, uint32_t i,
 	struct import_said *said)
 {
+	char member[IMPORT_NAME_MAX + 1];
+	const char *metric;
 	double unit;
 
 	if (i == t->time || i == t->member || is_group(t, i))
@@ -307,6 +338,12 @@ static bool holds_samples(const struct csv_table *t, const struct import_options
 		import_note(said, "column %u has no name and is ignored", i + 1);
 		return false;
 	}
+	if (t->collectl && !csv_collectl_name(t->names[i], member, &metric)) {
+		import_note(said, "column '%.60s' is not read: it names no device", t->names[i]);
+		return false;
+	}
+	if (t->collectl)
+		return chosen(o, metric);
 	if (o->n_metrics && t->form == CSV_COLUMNS)
 		return chosen(o, t->names[i]);
 	if (csv_time_name(t->names[i], &unit)) {
@@ -375,6 +412,63 @@ static int by_text(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
+/* A number or a time, as samples have and names of columns hardly ever. */
+static bool is_data(const char *text)
+{
+	double x;
+
+	return number_read(text, strlen(text), &x) == NUMBER_OK ||
+		iso_time_read(text, strlen(text), &x);
+}
+
+/* Whether the first line is a row of samples: all of it, or a part and no name is one of times. */
+static bool is_headless(const struct csv_table *t, const struct import_options *o)
+{
+	size_t data = 0, named = 0, filled = 0;
+	double unit_s;
+
+	for (size_t i = 0; i < t->n_columns; i++) {
+		data += is_data(t->names[i]);
+		filled += *t->names[i] != '\0';
+		named += csv_time_name(t->names[i], &unit_s) ||
+			(o->time && !strcmp(o->time, t->names[i]));
+	}
+	return data && (data == filled || !named);
+}
+
+/* A line of fio's write_lat_log and its like: time in ms, value, direction, block size, offset ... */
+static bool looks_fio(const struct csv_table *t)
+{
+	bool numbers = t->n_columns >= 4 && t->n_columns <= 6;
+
+	for (size_t i = 0; i < t->n_columns && numbers; i++)
+		numbers = !t->names[i][strspn(t->names[i], "0123456789")] || i > 3;
+	return numbers && strlen(t->names[2]) == 1 && *t->names[2] <= '2';
+}
+
+static int check_headless(const struct csv_table *t, const struct import_options *o,
+	const char *source, struct err *e)
+{
+	char *list;
+	int rc;
+
+	if (!is_headless(t, o))
+		return 0;
+	list = list_names(t);
+	rc = looks_fio(t)
+		? err_set(e, -EINVAL,
+			  "the first line must name the columns; it holds %s. A log of fio (ms, "
+			  "value, direction, size, offset)? Join one of each job: (echo "
+			  "time_ms,JOB; cut -d, -f1,2 '%.60s') >JOB.csv",
+			  list, source)
+		: err_set(e, -EINVAL,
+			  "the first line must name the columns, such as 'time,host,disk,read_ms'; "
+			  "it holds %s",
+			  list);
+	free(list);
+	return rc;
+}
+
 static int check_twice(const struct csv_table *t, struct err *e)
 {
 	char **sorted = alloc_zero(t->n_columns, sizeof(*sorted));
@@ -401,7 +495,11 @@ int csv_head(struct csv_table *t, const struct csv_rows *r, const char *source,
 		t->names[i] = alloc_zero(r->fields[i].n + 1, 1);
 		csv_unquote(r, i, t->names[i], r->fields[i].n + 1);
 	}
-	rc = check_twice(t, e);
+	rc = check_headless(t, o, source, e);
+	if (!rc)
+		rc = check_twice(t, e);
+	if (!rc)
+		rc = check_collectl(t, e);
 	if (!rc)
 		rc = find_roles(t, o, &value, e);
 	if (!rc)
@@ -410,7 +508,7 @@ int csv_head(struct csv_table *t, const struct csv_rows *r, const char *source,
 		return rc;
 	set_keys(t);
 	name_metric(t, source, o);
-	if (t->form == CSV_WIDE && !chosen(o, t->only_metric))
+	if (t->form == CSV_WIDE && !t->collectl && !chosen(o, t->only_metric))
 		return err_set(e, -EINVAL,
 			"the only metric is called '%.60s' here (--metric-name names it)",
 			t->only_metric);
@@ -466,6 +564,8 @@ char *csv_describe(const struct csv_table *t)
 			t->names[t->values[0].column]);
 	else if (t->form == CSV_COLUMNS)
 		describe_values(t, f);
+	else if (t->collectl)
+		fprintf(f, ", %zu columns '[KIND:MEMBER]METRIC' of collectl", t->n_values);
 	else
 		fprintf(f, ", %zu members, metric '%s'%s", t->n_values, t->only_metric,
 			t->slashes ? ", group before the last '/' of their names" : "");

@@ -67,6 +67,7 @@ struct csv_table {
 	uint32_t time, member, metric; /* columns; UINT32_MAX: none */
 	uint32_t group[IMPORT_GROUPS_MAX];
 	size_t n_groups; /* of columns */
+	bool collectl;   /* wide: columns are "[DSK:sda]RdWait" */
 	bool slashes;    /* wide: the group is the part of the name before the last '/' */
 	uint32_t *keys;  /* columns, in the order of the file */
 	size_t n_keys;
@@ -81,6 +82,8 @@ struct csv_table {
 int csv_head(struct csv_table *t, const struct csv_rows *r, const char *source,
 	const struct import_options *o, struct import_said *said, struct err *e);
 void csv_table_clear(struct csv_table *t);
+/* Takes apart a column of collectl -P, "[DSK:sda]RdWait"; 'member' has IMPORT_NAME_MAX + 1 bytes. */
+bool csv_collectl_name(const char *name, char *member, const char **metric);
 /* What was understood, for import_said; the caller frees. */
 char *csv_describe(const struct csv_table *t);
 /* Whether it is the name of a column of times; '*unit_s' is 0 if the name has no unit. */

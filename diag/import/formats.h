@@ -18,4 +18,8 @@ IMPORT_FORMAT(prometheus_text);
 IMPORT_FORMAT(sadf);
 IMPORT_FORMAT(sar);
 
+/* Whether a comment is the head of a table, as of collectl -P ("#UTC,[DSK:sda]RdWait"): 'line',
+ * which follows it, has as many fields and begins with a number or a time. */
+bool csv_head_in_comment(const char *comment, size_t n, const char *line, size_t n_line);
+
 #endif

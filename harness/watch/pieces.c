@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "diag/import/formats.h"
 #include "harness/base/alloc.h"
 #include "harness/base/auto.h"
 
@@ -67,6 +68,19 @@ static bool is_old_head(const struct pieces *p, const char *line, size_t size)
 	return size <= p->head_kept && !memcmp(p->head + p->head_kept - size, line, size);
 }
 
+/* Is the last line of the head, a comment, the head of the rows from this one on? */
+static bool is_commented_head(const struct pieces *p, size_t begun, const char *line, size_t size)
+{
+	size_t at = p->head_size;
+
+	if (at == begun)
+		return false;
+	for (at--; at > begun && p->head[at - 1] != '\n'; at--)
+		;
+	return p->head[at] == '#' &&
+		csv_head_in_comment(p->head + at, p->head_size - at, line, size);
+}
+
 /* Takes lines into the head until it is whole; returns what it took. */
 static size_t take_head(struct pieces *p, const char *text, size_t size)
 {
@@ -76,6 +90,10 @@ static size_t take_head(struct pieces *p, const char *text, size_t size)
 		size_t n = (size_t)((char *)memchr(text + at, '\n', size - at) + 1 - (text + at));
 		bool comment = is_comment(text + at, n);
 
+		if (!comment && is_commented_head(p, begun, text + at, n)) {
+			p->head_done = true;
+			break;
+		}
 		if (!comment && begun && !is_old_head(p, text + at, n) &&
 			has_number(text + at, n)) {
 			/* The file goes on without column names: those of the last one hold. */
@@ -86,12 +104,13 @@ static size_t take_head(struct pieces *p, const char *text, size_t size)
 		add_head(p, text + at, n);
 		at += n;
 		p->head_done = !comment;
-		if (p->head_done && begun) {
+	}
+	if (p->head_done) {
+		/* A new head replaces the one before. */
+		if (begun && p->head_size > begun) {
 			memmove(p->head, p->head + begun, p->head_size - begun);
 			p->head_size -= begun;
 		}
-	}
-	if (p->head_done) {
 		p->head_lines = count_lines(p->head, p->head_size);
 		p->head_kept = 0;
 	}

@@ -252,6 +252,32 @@ static void separators_quotes_and_ends(void **state)
 	refuses("\n\n", NULL, "x.csv:3: it is empty");
 }
 
+static void heads_of_collectl(void **state)
+{
+	const char *const only[] = {"WrWait"};
+	const struct import_options writes = {.metrics = only, .n_metrics = 1};
+	const char *text = "################\n#UTC,[CPU]User%,[DSK:sda]RdWait,[DSK:sda]WrWait,"
+			   "[DSK:sdb]WrWait\n1795219200,3,7,8,9\n1795219500,3,1,2,4\n";
+
+	(void)state;
+	gives("#UTC,[DSK:sda]RdWait,[DSK:sdb]RdWait\n0,7,8\n1,9,1\n", NULL,
+		"sda RdWait 0 7\nsdb RdWait 0 8\nsda RdWait 1 9\nsdb RdWait 1 1\n", "collectl");
+	gives(text, NULL,
+		"sda RdWait 1795219200 7\nsda WrWait 1795219200 8\nsdb WrWait 1795219200 9\n"
+		"sda RdWait 1795219500 1\nsda WrWait 1795219500 2\nsdb WrWait 1795219500 4\n",
+		"3 columns '[KIND:MEMBER]METRIC' of collectl");
+	gives(text, &writes,
+		"sda WrWait 1795219200 8\nsdb WrWait 1795219200 9\n"
+		"sda WrWait 1795219500 2\nsdb WrWait 1795219500 4\n",
+		"2 columns");
+	refuses("#Date,Time,[DSK:sda]RdWait\n20261121,00:00:00,7\n", NULL,
+		"x.csv:1: this is output of collectl with dates and times in two columns; print it "
+		"with collectl -P -oU --sep ,");
+	/* A comment with a separator is none of this. */
+	gives("# read, in ms\ntime,a\n0,1\n", NULL, "a read_ms 0 1\n", "wide");
+	gives("#group,false\n#default,x\ntime,a\n0,1\n", NULL, "a read_ms 0 1\n", "wide");
+}
+
 static void times(void **state)
 {
 	struct seen s;
@@ -287,8 +313,17 @@ static void heads_are_refused(void **state)
 		"x.csv:1: there is no column of times (time, time_ms, timestamp ...); name it by "
 		"--time; the columns are 'server', 'metric', 'value'");
 	refuses("0,1.5,2\n", NULL,
-		"x.csv:1: there is no column of times (time, time_ms, timestamp ...); the first "
-		"line must name the columns");
+		"x.csv:1: the first line must name the columns, such as 'time,host,disk,read_ms'; "
+		"it holds '0', '1.5', '2'");
+	/* Equal values are no columns that stand twice. */
+	refuses("2026-11-22T14:00:00Z,h1,sda,7,7\n", NULL,
+		"x.csv:1: the first line must name the columns");
+	refuses("0, 7872059, 0, 4096, 0\n100, 7166968, 1, 4096, 4096\n", NULL,
+		"x.csv:1: the first line must name the columns; it holds '0', '7872059', '0', "
+		"'4096', '0'. A log of fio (ms, value, direction, size, offset)? Join one of each "
+		"job: (echo time_ms,JOB; cut -d, -f1,2 'x.csv') >JOB.csv");
+	/* Names may be numbers. */
+	gives("time,50,99\n0,1,2\n", NULL, "50 read_ms 0 1\n99 read_ms 0 2\n", "wide");
 	refuses("time,disk,metric,value\n", &near,
 		"x.csv:1: there is no column 'dsk'; the columns are 'time', 'disk', 'metric', "
 		"'value'; did you mean 'disk'?");
@@ -340,6 +375,7 @@ int main(void)
 		cmocka_unit_test(usual_names_are_members),
 		cmocka_unit_test(wide_form),
 		cmocka_unit_test(separators_quotes_and_ends),
+		cmocka_unit_test(heads_of_collectl),
 		cmocka_unit_test(times),
 		cmocka_unit_test(heads_are_refused),
 		cmocka_unit_test(names_are_checked),
