@@ -249,10 +249,32 @@ static int new_series(struct csv *c, size_t v, uint32_t *id)
 	return rc;
 }
 
+/* What to do about a value that is no number: a text may name members, a number may have a unit. */
+static const char *advice(
+	const struct csv *c, const struct csv_value *v, const char *text, char *room, size_t size)
+{
+	const char *column = c->table.names[v->column];
+	size_t digits = strspn(text, "0123456789+-.");
+
+	if (strcspn(text, "0123456789") < digits && text[digits])
+		snprintf(room, size,
+			" (a number with a unit? Write the number alone, in one unit for the column; "
+			"its name says it: %.60s_s, _ms, _us, _ns, _bytes, _pct)",
+			column);
+	else if (c->table.form == CSV_WIDE)
+		snprintf(room, size,
+			"; if it names members (disks, hosts ...), give --member '%.60s', or --group if it "
+			"groups them",
+			column);
+	else
+		snprintf(room, size, " (leave it empty where there is no sample)");
+	return room;
+}
+
 /* A value that is no plain number: quoted, text, or wrong. */
 static int odd_value(struct csv *c, struct csv_value *v, double *x, enum number *is)
 {
-	char text[NAME_ROOM + 1];
+	char text[NAME_ROOM + 1], room[300];
 	size_t n = csv_unquote(&c->rows, v->column, text, sizeof(text));
 
 	*is = n < sizeof(text) ? number_read(text, n, x) : NUMBER_BAD;
@@ -266,15 +288,8 @@ static int odd_value(struct csv *c, struct csv_value *v, double *x, enum number 
 			c->table.names[v->column], text);
 		return 0;
 	}
-	return c->table.form == CSV_LONG
-		? wrong(c,
-			  "value '%.60s' is no decimal number (leave it empty where there is no "
-			  "sample)",
-			  text)
-		: wrong(c,
-			  "value '%.60s' of column '%.60s' is no decimal number (leave it empty "
-			  "where there is no sample)",
-			  text, c->table.names[v->column]);
+	return wrong(c, "value '%.60s' of column '%.60s' is no decimal number%s", text,
+		c->table.names[v->column], advice(c, v, text, room, sizeof(room)));
 }
 
 /* The values of columns that are not known to hold numbers, or whose series is not known. False

@@ -36,7 +36,8 @@ static const struct {
 int unit_parse(enum unit unit, const char *text, double *value, struct err *e)
 {
 	const struct suffix *s;
-	char *end;
+	char known[120] = "", *end;
+	size_t n = 0;
 	double number;
 
 	number = strtod(text, &end);
@@ -57,8 +58,13 @@ int unit_parse(enum unit unit, const char *text, double *value, struct err *e)
 	if (!*end)
 		return err_set(e, -EINVAL, "'%s' has no unit; write it like %s", text,
 			units[unit].example);
-	return err_set(e, -EINVAL, "'%s' has the unknown unit '%s'; write it like %s", text, end,
-		units[unit].example);
+	for (s = units[unit].suffixes; s->text && n < sizeof(known); s++)
+		n += (size_t)snprintf(known + n, sizeof(known) - n, "%s%s", n ? ", " : "", s->text);
+	if (!*known)
+		return err_set(e, -EINVAL, "'%s' must be a number without a unit, like %s", text,
+			units[unit].example);
+	return err_set(e, -EINVAL, "'%s' has the unknown unit '%s'; write it like %s (units: %s)",
+		text, end, units[unit].example, known);
 }
 
 int unit_from_name(const char *name, enum unit *unit)

@@ -209,7 +209,9 @@ static void usual_names_are_members(void **state)
 
 static void wide_form(void **state)
 {
+	static const char *const units[] = {"10m", "30%", "1G", "1.2ms", "1.5 s"};
 	const struct import_options name = {.only_metric = "lat"}, host = {.group = {"host"}};
+	char text[100], want[300];
 
 	(void)state;
 	gives("time,a,b\n0,1,2\n1,,nan\n", NULL,
@@ -224,7 +226,19 @@ static void wide_form(void **state)
 		"wide CSV");
 	gives("time,a,b\n0,+Inf,2\n1,-Infinity,\"inf\"\n", NULL,
 		"a read_ms 0 none\nb read_ms 0 2\na read_ms 1 none\nb read_ms 1 none\n", "wide");
-	refuses("time,a\n0,x\n", NULL, "x.csv:2: value 'x' of column 'a' is no decimal number");
+	/* A text that names members; without a name that is known for it. */
+	refuses("time,thing,a\n0,x,1\n", NULL,
+		"x.csv:2: value 'x' of column 'thing' is no decimal number; if it names members "
+		"(disks, hosts ...), give --member 'thing', or --group if it groups them");
+	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
+		snprintf(text, sizeof(text), "time,a\n0,%s\n", units[i]);
+		snprintf(want, sizeof(want),
+			"x.csv:2: value '%s' of column 'a' is no decimal number (a number with a "
+			"unit? Write the number alone, in one unit for the column; its name says "
+			"it: a_s, _ms, _us, _ns, _bytes, _pct)",
+			units[i]);
+		refuses(text, NULL, want);
+	}
 	refuses("time\n0\n", NULL, "x.csv:1: there is no column of values beside the times");
 }
 

@@ -107,6 +107,7 @@ refused "two sources" 'not both' --csv all.csv --prometheus http://127.0.0.1:1 -
 refused "an address that others reach" 'loopback' --csv all.csv --export 0.0.0.0:9100
 refused "a name instead of an address" 'loopback' --csv all.csv --export localhost:9100
 refused "no horizon" 'horizon' --csv all.csv --horizon soon
+refused "a horizon with an unknown unit" "units: s, ms, us, ns, min, h, d, w" --csv all.csv --horizon 10m
 refused "another format" 'format' --csv all.csv --format sar
 refused "an interval of a file" 'needs --prometheus' --csv all.csv --interval 5s
 
