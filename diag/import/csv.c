@@ -8,7 +8,8 @@
  *     one column a metric     time,member,read_ms,write_ms there is a column of members
  *     wide                    time,sda,sdb,sdc             there is neither
  *
- * Columns are found by their names (csv_head.c): of several that could be the member's, the one of
+ * Columns are found by their names (csv_head.c), and more of them if rows repeat times of their
+ * series (csv_repeats.c): of several that could be the member's, the one of
  * the narrowest thing (a disk before its host). Groups are the columns region, datacenter, zone,
  * cluster, rack, enclosure, group, node, server, host, vm, pod, instance ... that are left, in this
  * order; a column 'model' is the widest of them. In the wide form the part of a member's name before the
@@ -30,6 +31,8 @@
 enum { TIME_MAX = 64, NAME_ROOM = IMPORT_NAME_MAX + 1 };
 /* Keys times columns of values. */
 enum { SLOTS_MAX = 20000000 };
+/* Bytes in which repeated times are looked for. */
+enum { AHEAD = 16 << 20 };
 
 static const uint32_t no_series = UINT32_MAX;
 
@@ -50,6 +53,7 @@ struct csv {
 	size_t time_n;
 	double time_s;
 	uint64_t samples, missing;
+	unsigned long head_lines;    /* before the head */
 	char skipped[NAME_ROOM + 1]; /* a metric that was not asked for */
 };
 
@@ -410,6 +414,42 @@ bool csv_head_in_comment(const char *comment, size_t n, const char *line, size_t
 		(number_read(line, length, &x) == NUMBER_OK || iso_time_read(line, length, &x));
 }
 
+/* Looks for rows that repeat a time of their series. If columns separate them, the head is
+ * understood anew: it is the row of 'head', or begins at 'begin' if it lies in the same buffer. */
+static int distinguish(struct csv *c, struct csv_rows *head, char *begin)
+{
+	struct csv_roles roles;
+	struct import_options o = *c->o;
+	struct csv_rows *r = &c->rows;
+	unsigned long lines = r->lines;
+	struct csv_table old;
+	int rc = csv_repeats(&c->table, r, c->o, &roles, c->said, c->e);
+
+	if (rc <= 0)
+		return rc ? refused(c, rc) : 0;
+	o.member = roles.member;
+	memcpy(o.group, roles.group, sizeof(o.group));
+	old = c->table;
+	c->table = (struct csv_table){0};
+	if (head == r) {
+		char *rows = r->next;
+
+		r->next = begin;
+		r->lines = c->head_lines;
+		csv_rows_next(r);
+		r->next = rows;
+		r->lines = lines;
+	}
+	rc = csv_head(&c->table, head, c->source, &o, NULL, c->e);
+	if (c->said && !rc) {
+		c->said->member = alloc_copy(roles.member);
+		for (size_t g = 0; g < roles.n_groups; g++)
+			c->said->group[g] = alloc_copy(roles.group[g]);
+	}
+	csv_table_clear(&old);
+	return rc ? refused(c, rc) : 0;
+}
+
 /* Reads the head from the comment before the table. */
 static int read_commented_head(struct csv *c, char *head, size_t n)
 {
@@ -426,6 +466,8 @@ static int read_commented_head(struct csv *c, char *head, size_t n)
 		rc = wrong(c, "%s", r.wrong ? r.wrong : "it is empty");
 	else if ((rc = csv_head(&c->table, &r, c->source, c->o, c->said, c->e)))
 		rc = refused(c, rc);
+	if (!rc)
+		rc = distinguish(c, &r, NULL);
 	csv_rows_clear(&r);
 	fclose(f);
 	return rc;
@@ -438,7 +480,11 @@ static int read_head(struct csv *c)
 	auto_free char *comment = NULL;
 	const char *line;
 	size_t n, n_comment = 0;
+	char *head;
 	int rc = 0;
+
+	/* All of it is in the buffer, which is not moved until the rows are read. */
+	csv_rows_ahead(r, AHEAD);
 
 	for (;;) {
 		r->line = r->lines + 1;
@@ -464,10 +510,12 @@ static int read_head(struct csv *c)
 	csv_rows_separator(r, csv_separator(line, n) ?: ',');
 	if (comment && csv_head_in_comment(comment, n_comment, line, n))
 		return read_commented_head(c, comment, n_comment);
+	head = r->next;
+	c->head_lines = r->lines;
 	if (!csv_rows_next(r))
 		return wrong(c, "%s", r->wrong ? r->wrong : "it is empty");
 	rc = csv_head(&c->table, r, c->source, c->o, c->said, c->e);
-	return rc ? refused(c, rc) : 0;
+	return rc ? refused(c, rc) : distinguish(c, r, head);
 }
 
 static void conclude(struct csv *c)

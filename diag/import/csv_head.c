@@ -46,6 +46,24 @@ bool csv_time_name(const char *name, double *unit_s)
 	return false;
 }
 
+static bool in_list(const char *name, const char *const list[])
+{
+	for (; *list; list++)
+		if (!strcasecmp(name, *list))
+			return true;
+	return false;
+}
+
+bool csv_member_name(const char *name)
+{
+	return in_list(name, member_names);
+}
+
+bool csv_holds_others(const char *name)
+{
+	return in_list(name, group_names);
+}
+
 /* The unit that the name of a column ends with, or 0. */
 static double unit_of(const char *name)
 {

@@ -29,6 +29,7 @@ struct csv_rows {
 	unsigned long line;  /* of the row */
 	unsigned long lines; /* up to the row's end */
 	const char *wrong;   /* what is wrong with the row */
+	bool ahead;          /* give only rows that are in the buffer */
 	bool failed;         /* 'f' cannot be read; errno says why */
 };
 
@@ -39,6 +40,8 @@ void csv_rows_separator(struct csv_rows *r, char separator);
  * 'wrong' says why. */
 const char *csv_rows_line(struct csv_rows *r, size_t *n);
 void csv_rows_skip_line(struct csv_rows *r);
+/* Reads on until the buffer holds 'n' bytes that are not used yet, or all that is left. */
+void csv_rows_ahead(struct csv_rows *r, size_t n);
 /* The next row that is not empty. False: there is none, or 'wrong' says why. */
 bool csv_rows_next(struct csv_rows *r);
 
@@ -88,8 +91,25 @@ bool csv_collectl_name(const char *name, char *member, const char **metric);
 char *csv_describe(const struct csv_table *t);
 /* Whether it is the name of a column of times; '*unit_s' is 0 if the name has no unit. */
 bool csv_time_name(const char *name, double *unit_s);
+/* Whether it is a usual name of a member's column, or of a thing that holds others, as a host. */
+bool csv_member_name(const char *name);
+bool csv_holds_others(const char *name);
 /* The separator of a head line: the most frequent outside quotes, or 0. */
 char csv_separator(const char *line, size_t n);
+
+/* Columns for a table's key; the names are the table's. */
+struct csv_roles {
+	const char *member, *group[IMPORT_GROUPS_MAX];
+	size_t n_groups;
+	bool below; /* the member is below the one that the head gave */
+};
+
+/* Looks ahead from 'r' for rows that repeat a time of their series. 0: there are few or none; 1:
+ * '*roles' separate them; -EINVAL with a sentence without file and line: the user has to say. */
+int csv_repeats(const struct csv_table *t, struct csv_rows *r, const struct import_options *o,
+	struct csv_roles *roles, struct import_said *said, struct err *e);
+
+uint64_t csv_hash(const char *p, size_t n);
 
 /* The rows' keys, numbered in the order in which they came. */
 struct csv_key {

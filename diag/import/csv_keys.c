@@ -6,7 +6,7 @@
 
 enum { BLOCK = 256 * 1024 };
 
-static uint64_t hash_of(const char *p, size_t n)
+uint64_t csv_hash(const char *p, size_t n)
 {
 	uint64_t h = 0x9e3779b97f4a7c15 ^ n, w;
 
@@ -52,7 +52,7 @@ static const char *keep(struct csv_keys *k, const char *text, size_t n)
 
 static uint32_t look_up(struct csv_keys *k, const char *text, size_t n)
 {
-	uint64_t hash = hash_of(text, n);
+	uint64_t hash = csv_hash(text, n);
 	size_t s;
 
 	if ((size_t)k->n * 2 >= k->n_slots)

@@ -40,7 +40,7 @@ void csv_rows_separator(struct csv_rows *r, char separator)
  * are looked at twice. False: the row is too long. */
 static bool fill(struct csv_rows *r)
 {
-	size_t left = (size_t)(r->end - r->next), n;
+	size_t left = (size_t)(r->end - r->next), n, ask;
 
 	if (left >= CSV_ROW_MAX) {
 		r->wrong = "the line is longer than 64 MiB; is a quote not closed?";
@@ -52,12 +52,21 @@ static bool fill(struct csv_rows *r)
 		r->buffer = alloc_resize(r->buffer, r->room + PAD, 1);
 	}
 	r->next = r->buffer;
-	n = fread_unlocked(r->buffer + left, 1, r->room - left, r->f);
-	r->eof = n < r->room - left;
+	/* A buffer that was filled for looking ahead is larger than a cache. */
+	ask = left < ROOM ? ROOM : left < CSV_ROW_MAX / 2 ? left : CSV_ROW_MAX - left + ROOM;
+	ask = ask < r->room - left ? ask : r->room - left;
+	n = fread_unlocked(r->buffer + left, 1, ask, r->f);
+	r->eof = n < ask;
 	r->failed = r->eof && ferror(r->f);
 	r->end = r->buffer + left + n;
 	memset(r->end, 0, PAD);
 	return true;
+}
+
+void csv_rows_ahead(struct csv_rows *r, size_t n)
+{
+	while (!r->eof && (size_t)(r->end - r->next) < n && fill(r))
+		;
 }
 
 const char *csv_rows_line(struct csv_rows *r, size_t *n)
@@ -228,7 +237,7 @@ bool csv_rows_next(struct csv_rows *r)
 		s = r->next == r->end ? MORE : split(r);
 		if (s == ROW && (r->n_fields > 1 || r->fields[0].n))
 			return true;
-		if (s == WRONG || (s == MORE && !fill(r))) {
+		if (s == WRONG || (s == MORE && (r->ahead || !fill(r)))) {
 			r->line = r->lines + 1;
 			return false;
 		}

@@ -66,6 +66,9 @@ void import_said_clear(struct import_said *said)
 {
 	free(said->form);
 	free(said->partial);
+	free(said->member);
+	for (size_t g = 0; g < IMPORT_GROUPS_MAX; g++)
+		free(said->group[g]);
 	for (size_t i = 0; i < said->n_notes; i++)
 		free(said->notes[i]);
 	free(said->notes);

@@ -51,6 +51,7 @@ struct import_options {
 	const char *const *metrics;           /* take only these metrics; NULL: all */
 	size_t n_metrics;
 	const char *only_metric; /* the metric's name where the input has none; NULL: "value" */
+	bool settled;            /* a later piece of an input: its keys may not change */
 	double from_s, to_s;     /* samples outside are skipped; both 0: none are */
 };
 
@@ -59,6 +60,8 @@ struct import_said {
 	char *form;   /* "long CSV: time in ms, member in column 'disk', groups in 'host'" */
 	char **notes; /* "12 rows repeat a time of their series" ...; n_notes of them */
 	size_t n_notes;
+	/* Columns that became the key because rows repeated a time without them; NULL: none did. */
+	char *member, *group[IMPORT_GROUPS_MAX];
 	uint64_t samples, missing; /* given to the sink; of them without a value */
 	char *partial;             /* why samples may be missing that exist; NULL: none should */
 };

@@ -14,6 +14,12 @@ void pieces_clear(struct pieces *p)
 {
 	free(p->head);
 	p->head = NULL;
+	free(p->member);
+	p->member = NULL;
+	for (size_t g = 0; g < IMPORT_GROUPS_MAX; g++) {
+		free(p->group[g]);
+		p->group[g] = NULL;
+	}
 }
 
 void pieces_new_file(struct pieces *p)
@@ -117,6 +123,20 @@ static size_t take_head(struct pieces *p, const char *text, size_t size)
 	return at;
 }
 
+/* The first rows decide on the key of all others. */
+static void settle(struct pieces *p, struct import_said *said)
+{
+	if (said->member && !p->how.settled) {
+		p->how.member = p->member = said->member;
+		said->member = NULL;
+		for (size_t g = 0; g < IMPORT_GROUPS_MAX; g++) {
+			p->how.group[g] = p->group[g] = said->group[g];
+			said->group[g] = NULL;
+		}
+	}
+	p->how.settled |= said->samples > 0;
+}
+
 static int read_piece(
 	struct pieces *p, const char *text, size_t size, uint64_t *samples, struct err *e)
 {
@@ -133,8 +153,12 @@ static int read_piece(
 	rc = p->format->read(f, p->source, &p->how, &p->sink, &said, e);
 	fclose(f);
 	free(whole);
-	if (!p->samples && !rc && said.form)
+	if (!p->samples && !rc && said.form) {
 		p->tell(p->ctx, said.form);
+		for (size_t i = 0; i < said.n_notes; i++)
+			p->tell(p->ctx, said.notes[i]);
+	}
+	settle(p, &said);
 	*samples = said.samples;
 	import_said_clear(&said);
 	return rc;

@@ -26,7 +26,8 @@ struct pieces {
 	char *head;
 	size_t head_size, head_lines, head_kept; /* head_kept: of the file before */
 	bool head_done;
-	uint64_t line; /* lines of this file before the piece */
+	char *member, *group[IMPORT_GROUPS_MAX]; /* of 'how', as the first piece decided */
+	uint64_t line;                           /* lines of this file before the piece */
 	uint64_t samples, skipped, told;
 };
 void pieces_clear(struct pieces *p);

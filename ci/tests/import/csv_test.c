@@ -13,6 +13,7 @@
 
 #include "diag/import/formats.h"
 #include "harness/base/alloc.h"
+#include "harness/base/auto.h"
 
 /* A sink that writes what comes to a text: "group/member metric time value" a line. */
 struct seen {
@@ -292,6 +293,171 @@ static void heads_of_collectl(void **state)
 	gives("#group,false\n#default,x\ntime,a\n0,1\n", NULL, "a read_ms 0 1\n", "wide");
 }
 
+/* A table of 4 times: at each the rows that follow a time, "TIME,ROW"; a '#' in a row is a digit
+ * that grows with time. */
+static char *table(const char *head, const char *const rows[])
+{
+	size_t size;
+	char *text;
+	FILE *f = alloc_text(&text, &size);
+
+	fprintf(f, "time,%s\n", head);
+	for (int t = 0; t < 4; t++)
+		for (const char *const *row = rows; *row; row++) {
+			fprintf(f, "%d,", t);
+			for (const char *p = *row; *p; p++)
+				fputc(*p == '#' ? '1' + t : *p, f);
+			fputc('\n', f);
+		}
+	fclose(f);
+	return text;
+}
+
+/* That the key of a table is as 'form' says, and that its first samples are 'want'; 'note' begins
+ * the first note, or NULL: there is none. */
+static void keys(const char *head, const char *const rows[], const struct import_options *o,
+	const char *want, const char *form, const char *note)
+{
+	auto_free char *text = table(head, rows);
+	struct seen s;
+
+	if (take(&s, text, strlen(text), "x.csv", o ? o : &find_out))
+		fail_msg("%s\n%s", s.e.text, text);
+	if (!strstr(s.said.form, form))
+		fail_msg("'%s' is not in '%s'", form, s.said.form);
+	if (strncmp(s.text, want, strlen(want)) != 0)
+		fail_msg("'%s' does not begin with '%s'", s.text, want);
+	if (note ? !s.said.n_notes || !strstr(s.said.notes[0], note) : s.said.n_notes)
+		fail_msg("'%s' is not in '%s'", note, s.said.n_notes ? s.said.notes[0] : "");
+	clear(&s);
+}
+
+static void unclear(const char *head, const char *const rows[], const struct import_options *o,
+	const char *want)
+{
+	auto_free char *text = table(head, rows);
+
+	refuses(text, o, want);
+}
+
+#define ROWS(...) ((const char *const[]){__VA_ARGS__, NULL})
+
+static void a_key_distinguishes_rows(void **state)
+{
+	(void)state;
+	/* Telegraf's diskio: the tag 'name' is a disk of the host. */
+	keys("host,name,read_ms", ROWS("h1,sda,1", "h1,sdb,2", "h2,sda,3", "h2,sdb,4"), NULL,
+		"h1/sda read_ms 0 1\nh1/sdb read_ms 0 2\nh2/sda read_ms 0 3\n",
+		"member in 'name', groups in 'host', metric in column 'read_ms'",
+		"8 of 16 rows repeat a time of their series; 'name' separates them: member in "
+		"'name', groups in 'host' (--member and --group say otherwise)");
+	/* Where no time repeats, a name is only a name. */
+	keys("host,name,read_ms", ROWS("h1,mail,1", "h2,web,2"), NULL, "h1 read_ms 0 1\n",
+		"member in 'host', metric", "column 'name' is not read");
+	/* Reads and writes are series of their own, compared with their like. */
+	keys("host,disk,op,metric,value",
+		ROWS("h1,a,read,ms,2", "h1,a,write,ms,20", "h1,b,read,ms,3", "h1,b,write,ms,30"),
+		NULL, "read/h1/a ms 0 2\nwrite/h1/a ms 0 20\nread/h1/b ms 0 3\n",
+		"member in 'disk', groups in 'op', 'host'", "8 of 16 rows repeat");
+	keys("host,op,ms", ROWS("h1,read,2", "h1,write,20", "h2,read,3", "h2,write,30"), NULL,
+		"read/h1 ms 0 2\nwrite/h1 ms 0 20\n", "member in 'host', groups in 'op'",
+		"'op' separates");
+	/* Two hosts of one name. */
+	keys("site,host,ms", ROWS("A,h1,2", "A,h2,20", "B,h1,3", "B,h2,30"), NULL,
+		"A/h1 ms 0 2\nA/h2 ms 0 20\nB/h1 ms 0 3\n", "member in 'host', groups in 'site'",
+		"'site' separates");
+	/* Numbers, too, if they are the same ones at each time. */
+	keys("host,slot,ms", ROWS("h1,0,1.5", "h1,1,2", "h1,2,3", "h2,0,4", "h2,1,5", "h2,2,6"),
+		NULL, "h1/0 ms 0 1.5\nh1/1 ms 0 2\nh1/2 ms 0 3\nh2/0 ms 0 4\n",
+		"member in 'slot', groups in 'host', metric in column 'ms'", "'slot' separates");
+	/* Two columns. */
+	keys("host,name,op,ms",
+		ROWS("h1,a,read,1", "h1,a,write,2", "h1,b,read,3", "h1,b,write,4", "h2,a,read,5",
+			"h2,a,write,6", "h2,b,read,7", "h2,b,write,8"),
+		NULL, "read/h1/a ms 0 1\nwrite/h1/a ms 0 2\nread/h1/b ms 0 3\n",
+		"member in 'name', groups in 'op', 'host'", "'name', 'op' separates");
+	/* The member that the user names stays. */
+	keys("host,name,ms", ROWS("h1,a,1", "h1,b,2"), &(struct import_options){.member = "host"},
+		"a/h1 ms 0 1\nb/h1 ms 0 2\n", "member in 'host', groups in 'name'", "'name'");
+	/* Metrics in rows of their own are no repeats. */
+	keys("host,job,r,w", ROWS("h1,x,1,", "h1,y,,2"), NULL, "h1 r 0 1\n",
+		"member in 'host', metric", "column 'job' is not read");
+}
+
+/* The rows of a series one after the other, as InfluxDB's, whose names are in comments. */
+static void keys_of_series_in_turn(void **state)
+{
+	const char *text = "#datatype,string,long,dateTime:RFC3339,double,string,string,string\n"
+			   "#default,_result,,,,,,\n"
+			   ",result,table,_time,_value,_field,host,name\n"
+			   ",,0,2026-11-22T14:00:00Z,1,ms,h1,a\n"
+			   ",,0,2026-11-22T14:00:01Z,2,ms,h1,a\n"
+			   ",,1,2026-11-22T14:00:00Z,3,ms,h1,b\n"
+			   ",,1,2026-11-22T14:00:01Z,4,ms,h1,b\n";
+	struct seen s;
+
+	(void)state;
+	gives(text, NULL,
+		"h1/a ms 1795356000 1\nh1/a ms 1795356001 2\nh1/b ms 1795356000 3\n"
+		"h1/b ms 1795356001 4\n",
+		"member in 'name', groups in 'host'");
+	/* Names in a comment before the rows. */
+	text = "#time,host,name,ms\n0,h1,a,1\n0,h1,b,2\n1,h1,a,3\n1,h1,b,4\n";
+	gives(text, NULL, "h1/a ms 0 1\nh1/b ms 0 2\nh1/a ms 1 3\nh1/b ms 1 4\n",
+		"member in 'name', groups in 'host'");
+	assert_int_equal(take(&s, text, strlen(text), "x", &find_out), 0);
+	assert_string_equal(s.said.member, "name");
+	assert_string_equal(s.said.group[0], "host");
+	assert_null(s.said.group[1]);
+	clear(&s);
+}
+
+static void repeats_that_nothing_separates(void **state)
+{
+	const struct import_options rack = {.group = {"rack"}}, settled = {.settled = true};
+	struct seen s;
+	size_t size;
+	char *text;
+	FILE *f;
+
+	(void)state;
+	unclear("host,ms", ROWS("h1,1", "h1,2", "h2,3"), NULL,
+		"x.csv:1: 4 of 12 rows repeat a time of their series, and no column separates them: "
+		"keep one row for each time, or name key columns by --member and --group");
+	/* Neither measured numbers nor a text that never comes again. */
+	unclear("host,depth,id,ms", ROWS("h1,#,x#1,1.5", "h1,3,x#2,2.5"), NULL,
+		"x.csv:1: 4 of 8 rows repeat a time of their series, and no column separates them; "
+		"tried 'depth', 'id': keep one");
+	/* The user has chosen. */
+	unclear("rack,host,name,ms", ROWS("r,h1,a,1", "r,h1,b,2"), &rack,
+		"x.csv:1: 4 of 8 rows repeat a time of their series; what separates them is in "
+		"'name': add it by --group, or name it by --member");
+	/* A wide table has no key of rows. */
+	unclear("thing,ms", ROWS("a,1", "b,2"), NULL,
+		"x.csv:1: 4 of 8 rows repeat a time of their series; what separates them is in "
+		"'thing': add it by --group, or name it by --member");
+	/* The same row twice is one; and a few are bearable. */
+	keys("host,ms", ROWS("h1,#", "h1,#"), NULL, "h1 ms 0 1\nh1 ms 0 1\nh1 ms 1 2\n",
+		"member in 'host'", NULL);
+	f = alloc_text(&text, &size);
+	fputs("time,host,ms\n", f);
+	for (int t = 0; t < 100; t++)
+		fprintf(f, "%d,h1,%d\n", t == 50 ? 49 : t, t);
+	fclose(f);
+	assert_int_equal(take(&s, text, strlen(text), "x.csv", &find_out), 0);
+	assert_int_equal(s.said.samples, 100);
+	assert_int_equal(s.said.n_notes, 1);
+	assert_string_equal(
+		s.said.notes[0], "1 of 100 rows repeat a time of their series; their mean is used");
+	clear(&s);
+	free(text);
+	/* A later piece of a file keeps its key. */
+	unclear("host,name,ms", ROWS("h1,a,1", "h1,b,2", "h2,a,1", "h2,b,2", "h3,a,1", "h3,b,2"),
+		&settled,
+		"x.csv:1: 12 of 24 rows repeat a time of their series; what separates them is in "
+		"'name'");
+}
+
 static void times(void **state)
 {
 	struct seen s;
@@ -390,6 +556,9 @@ int main(void)
 		cmocka_unit_test(wide_form),
 		cmocka_unit_test(separators_quotes_and_ends),
 		cmocka_unit_test(heads_of_collectl),
+		cmocka_unit_test(a_key_distinguishes_rows),
+		cmocka_unit_test(keys_of_series_in_turn),
+		cmocka_unit_test(repeats_that_nothing_separates),
 		cmocka_unit_test(times),
 		cmocka_unit_test(heads_are_refused),
 		cmocka_unit_test(names_are_checked),

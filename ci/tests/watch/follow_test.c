@@ -233,6 +233,58 @@ static void the_head_holds_for_every_piece(void **state)
 	pieces_clear(&p);
 }
 
+static void the_first_piece_decides_on_the_key(void **state)
+{
+	struct pieces p = csv();
+
+	(void)state;
+	assert_int_equal(feed(&p,
+				 "time,host,name,ms\n1700000000,h1,d1,1\n1700000000,h1,d2,2\n"
+				 "1700000001,h1,d1,3\n1700000001,h1,d2,4\n"),
+		0);
+	expect(seen, "1@1700000000=1 2@1700000000=2 1@1700000001=3 2@1700000001=4 ");
+	assert_non_null(strstr(said, "member in 'name', groups in 'host'"));
+	assert_non_null(
+		strstr(said, "|2 of 4 rows repeat a time of their series; 'name' separates"));
+	*said = '\0';
+	assert_int_equal(feed(&p, "1700000002,h1,d1,5\n"), 0);
+	assert_int_equal(feed(&p, "1700000002,h1,d2,6\n"), 0);
+	expect(seen, "1@1700000002=5 2@1700000002=6 ");
+	expect(said, "");
+	pieces_clear(&p);
+}
+
+static void a_key_that_fails_later_is_an_error(void **state)
+{
+	struct pieces p = csv();
+	char text[2000] = "";
+
+	(void)state;
+	assert_int_equal(feed(&p, "time,host,name,ms\n1700000000,h1,d1,1\n"), 0);
+	/* A sample that is corrected is none. */
+	assert_int_equal(feed(&p, "1700000001,h1,d1,1\n1700000001,h1,d1,2\n"), 0);
+	for (int i = 0; i < 20; i++)
+		snprintf(text + strlen(text), sizeof(text) - strlen(text), "17000000%d,h1,d%d,1\n",
+			10 + i / 2, i % 2);
+	*said = '\0';
+	assert_int_equal(feed(&p, text), -EINVAL);
+	expect(said,
+		"log:1: 10 of 20 rows repeat a time of their series; what separates them is "
+		"in 'name': add it by --group, or name it by --member|");
+	pieces_clear(&p);
+}
+
+static void names_in_a_comment_hold_for_every_piece(void **state)
+{
+	struct pieces p = csv();
+
+	(void)state;
+	assert_int_equal(feed(&p, "#UTC,[DSK:d1]RdWait,[DSK:d2]RdWait\n1700000000,1,2\n"), 0);
+	assert_int_equal(feed(&p, "1700000001,3,4\n"), 0);
+	expect(seen, "1@1700000000=1 2@1700000000=2 1@1700000001=3 2@1700000001=4 ");
+	pieces_clear(&p);
+}
+
 static void wrong_lines_are_skipped_and_told_by_number(void **state)
 {
 	struct pieces p = csv();
@@ -332,6 +384,9 @@ int main(void)
 		cmocka_unit_test_setup(truncation_is_seen, fresh),
 		cmocka_unit_test_setup(what_cannot_be_followed_is_refused, fresh),
 		cmocka_unit_test(the_head_holds_for_every_piece),
+		cmocka_unit_test(the_first_piece_decides_on_the_key),
+		cmocka_unit_test(a_key_that_fails_later_is_an_error),
+		cmocka_unit_test(names_in_a_comment_hold_for_every_piece),
 		cmocka_unit_test(wrong_lines_are_skipped_and_told_by_number),
 		cmocka_unit_test(another_kind_of_file_is_refused),
 		cmocka_unit_test(polls_overlap_and_repeat_nothing),

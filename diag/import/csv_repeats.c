@@ -1,0 +1,412 @@
+/* Looks ahead in a table for rows that repeat a time of their series, and finds the columns that
+ * separate them.
+ *
+ * Rows repeat if they have the same key, time and first value column, but are not the same row. A
+ * column separates them if its values come again at other times: a text, or whole numbers of which
+ * each series has the same ones at nearly all times. Of several, the one that separates most rows
+ * is taken, texts before numbers, then the one with the fewest values; then the next one, until at
+ * most 1 row in 100 repeats. */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "diag/import/csv_impl.h"
+#include "diag/import/number.h"
+#include "harness/base/alloc.h"
+
+enum {
+	CELLS_MAX = 3 << 20, /* hashes that are kept */
+	FREE_SHARE = 100,    /* one repeated row in so many needs no column */
+	WRONG_SHARE = 20,    /* one in so many, and at least ... is an error */
+	WRONG_LEAST = 3,
+	WRONG_LEAST_SETTLED = 8, /* of a piece that is followed: a corrected sample is none */
+	FEW = 256                /* values of a column of numbers */
+};
+
+static const uint32_t none = UINT32_MAX;
+
+struct column {
+	uint32_t at;
+	bool text, whole, used;
+	size_t distinct;
+};
+
+struct look {
+	const struct csv_table *t;
+	struct csv_rows *r;
+	const struct import_options *o;
+	struct column *columns; /* that could separate rows */
+	size_t n_columns, width;
+	uint64_t *cells; /* [row * width]: key, time, whole row, then the columns */
+	size_t n_rows, room;
+	uint64_t *set; /* for counting */
+	size_t set_room;
+};
+
+enum { KEY, TIME, ROW, FIRST };
+
+static uint64_t mix(uint64_t a, uint64_t b)
+{
+	a = (a ^ b) * 0xff51afd7ed558ccd;
+	return (a ^ a >> 32) + 0x9e3779b97f4a7c15;
+}
+
+static uint64_t field_hash(const struct csv_rows *r, uint32_t column)
+{
+	return csv_hash(csv_text(r, column), r->fields[column].n);
+}
+
+static bool wanted(const struct look *l)
+{
+	char metric[IMPORT_NAME_MAX + 2];
+
+	if (l->t->form != CSV_LONG || !l->o->n_metrics)
+		return true;
+	csv_unquote(l->r, l->t->metric, metric, sizeof(metric));
+	for (size_t i = 0; i < l->o->n_metrics; i++)
+		if (!strcmp(l->o->metrics[i], metric))
+			return true;
+	return false;
+}
+
+static enum number read_field(const struct csv_rows *r, uint32_t column, double *x)
+{
+	char text[64];
+	size_t n = csv_unquote(r, column, text, sizeof(text));
+
+	return n < sizeof(text) ? number_read(text, n, x) : NUMBER_BAD;
+}
+
+/* The first column in which the row has a value. A row may have the metrics that another one of its
+ * member and time has not. */
+static uint32_t first_value(const struct look *l)
+{
+	double x;
+
+	for (size_t v = 0; v < l->t->n_values; v++)
+		if (read_field(l->r, l->t->values[v].column, &x) == NUMBER_OK)
+			return l->t->values[v].column;
+	return none;
+}
+
+static void take_columns(struct look *l, uint64_t *cell)
+{
+	double x;
+
+	for (size_t i = 0; i < l->n_columns; i++) {
+		struct column *c = &l->columns[i];
+		enum number is = read_field(l->r, c->at, &x);
+
+		cell[i] = field_hash(l->r, c->at);
+		c->text |= is == NUMBER_BAD;
+		c->whole &= is == NUMBER_OK && x == trunc(x);
+	}
+}
+
+/* Reads the rows ahead; with 'columns' also what they hold there. */
+static void scan(struct look *l)
+{
+	struct csv_rows *r = l->r;
+
+	l->n_rows = 0;
+	l->width = FIRST + l->n_columns;
+	while (l->n_rows < CELLS_MAX / l->width && csv_rows_next(r) &&
+		r->n_fields == l->t->n_columns) {
+		uint32_t first = wanted(l) ? first_value(l) : none;
+		uint64_t *cell, key = 1, row = 1;
+
+		if (first == none)
+			continue;
+		if (l->n_rows == l->room) {
+			l->room = l->room ? 2 * l->room : 1024;
+			l->cells = alloc_resize(l->cells, l->room * l->width, sizeof(*l->cells));
+		}
+		cell = l->cells + l->n_rows++ * l->width;
+		for (size_t k = 0; k < l->t->n_keys; k++)
+			key = mix(key, field_hash(r, l->t->keys[k]));
+		for (uint32_t i = 0; i < r->n_fields; i++)
+			row = mix(row, field_hash(r, i));
+		cell[KEY] = mix(key, first);
+		cell[TIME] = field_hash(r, l->t->time);
+		cell[ROW] = row;
+		take_columns(l, cell + FIRST);
+	}
+}
+
+/* How many combinations the 'n' cells 'which' have. */
+static size_t distinct(struct look *l, const size_t *which, size_t n)
+{
+	size_t room = 1024, count = 0;
+
+	while (room < 2 * l->n_rows)
+		room *= 2;
+	if (room > l->set_room) {
+		free(l->set);
+		l->set = alloc_zero(room, sizeof(*l->set));
+		l->set_room = room;
+	}
+	memset(l->set, 0, l->set_room * sizeof(*l->set));
+	for (size_t i = 0; i < l->n_rows; i++) {
+		const uint64_t *cell = l->cells + i * l->width;
+		uint64_t h = 1;
+		size_t s;
+
+		for (size_t k = 0; k < n; k++)
+			h = mix(h, cell[which[k]]);
+		h |= !h;
+		for (s = h & (room - 1); l->set[s] && l->set[s] != h; s = (s + 1) & (room - 1))
+			;
+		count += !l->set[s];
+		l->set[s] = h;
+	}
+	return count;
+}
+
+static bool has_role(const struct csv_table *t, uint32_t column)
+{
+	bool role = column == t->time || column == t->member || column == t->metric;
+
+	for (size_t g = 0; g < t->n_groups; g++)
+		role |= column == t->group[g];
+	return role || (t->form == CSV_LONG && column == t->values[0].column);
+}
+
+static void list_columns(struct look *l)
+{
+	double unit_s;
+
+	l->columns = alloc_zero(l->t->n_columns, sizeof(*l->columns));
+	for (uint32_t i = 0; i < l->t->n_columns; i++)
+		if (!has_role(l->t, i) && *l->t->names[i] &&
+			!csv_time_name(l->t->names[i], &unit_s))
+			l->columns[l->n_columns++] = (struct column){.at = i, .whole = true};
+}
+
+/* Whether the values of the column come again, so that it makes series. 'with' are the cells of
+ * the key with the column. */
+static bool makes_series(
+	struct look *l, const struct column *c, const size_t *with, size_t n, size_t rows)
+{
+	size_t series = distinct(l, with, n);
+
+	if (c->text)
+		return 2 * series <= rows;
+	return c->whole && c->distinct <= FEW &&
+		4 * series * distinct(l, &(size_t){TIME}, 1) <= 5 * rows;
+}
+
+/* Texts and whole numbers, but not the only numbers of the table: those are its samples. */
+static bool may_separate(const struct look *l, const struct column *c)
+{
+	size_t numbers = 0;
+
+	if (c->text || l->t->form == CSV_LONG)
+		return c->text || c->whole;
+	for (size_t i = 0; i < l->n_columns; i++)
+		numbers += !l->columns[i].text && !l->columns[i].used;
+	return c->whole && numbers > 1;
+}
+
+/* The column that separates most rows of the cells in 'by', a text if there is one, or NULL;
+ * '*left' keep repeating. */
+static struct column *best_column(struct look *l, size_t *by, size_t n, size_t rows, size_t *left)
+{
+	size_t before = distinct(l, by, n), most = before;
+	struct column *best = NULL;
+
+	for (size_t i = 0; i < l->n_columns; i++) {
+		struct column *c = &l->columns[i];
+		size_t now;
+
+		if (c->used || (best && best->text && !c->text) || !may_separate(l, c))
+			continue;
+		by[n] = FIRST + i;
+		now = distinct(l, by, n + 1);
+		c->distinct = distinct(l, &by[n], 1);
+		if (now == before ||
+			(best && best->text == c->text &&
+				(now < most || (now == most && c->distinct >= best->distinct))))
+			continue;
+		/* Without the time, which is the first. */
+		if (!makes_series(l, c, by + 1, n, rows))
+			continue;
+		best = c;
+		most = now;
+	}
+	*left = rows - most;
+	return best;
+}
+
+static bool in_list(const char *name, const char *const list[])
+{
+	for (; *list; list++)
+		if (!strcasecmp(name, *list))
+			return true;
+	return false;
+}
+
+/* Whether the column is a thing below the member, a host's disk; or else it says what is measured,
+ * or where: reads and writes, a site. */
+static bool is_below(struct look *l, const struct column *c, size_t cell)
+{
+	static const char *const kinds[] = {"op", "operation", "type", "mode", "direction", "dir",
+		"kind", "rw", "io", "class", "method", "verb", "status", "state", "stat",
+		"quantile", "percentile", "unit", "field", "protocol", "proto", "env",
+		"environment", "site", "location", "tenant", NULL};
+	const char *name = l->t->names[c->at];
+	size_t keys;
+
+	if (l->o->member || !csv_holds_others(l->t->names[l->t->member]))
+		return false;
+	if (csv_member_name(name))
+		return true;
+	if (in_list(name, kinds))
+		return false;
+	keys = distinct(l, &(size_t){KEY}, 1);
+	/* Unique to its host, or several of them in each. */
+	return distinct(l, (const size_t[]){KEY, cell}, 2) == c->distinct ||
+		distinct(l, (const size_t[]){KEY, cell}, 2) >= 3 * keys;
+}
+
+/* Adds the column to the roles; 0 if there is no room for it. */
+static bool give_role(struct look *l, const struct column *c, struct csv_roles *roles)
+{
+	const char *name = l->t->names[c->at];
+	bool below = !roles->below && is_below(l, c, (size_t)(c - l->columns) + FIRST);
+
+	if (roles->n_groups == IMPORT_GROUPS_MAX)
+		return false;
+	if (below) {
+		roles->group[roles->n_groups++] = roles->member;
+		roles->member = name;
+		roles->below = true;
+	} else {
+		memmove(roles->group + 1, roles->group, roles->n_groups * sizeof(*roles->group));
+		roles->group[0] = name;
+		roles->n_groups++;
+	}
+	return true;
+}
+
+/* "'op', 'name'" */
+static void list_names(const struct look *l, bool used, char *out, size_t size)
+{
+	size_t n = 0;
+
+	*out = '\0';
+	for (size_t i = 0; i < l->n_columns && n < size; i++)
+		if (used ? l->columns[i].used : may_separate(l, &l->columns[i]))
+			n += (size_t)snprintf(out + n, size - n, "%s'%.40s'", n ? ", " : "",
+				l->t->names[l->columns[i].at]);
+}
+
+static int refuse(const struct look *l, size_t repeated, size_t rows, bool found, struct err *e)
+{
+	char names[300];
+
+	list_names(l, found, names, sizeof(names));
+	if (found)
+		return err_set(e, -EINVAL,
+			"%zu of %zu rows repeat a time of their series; what separates them is in "
+			"%s: add it by --group, or name it by --member",
+			repeated, rows, names);
+	return err_set(e, -EINVAL,
+		"%zu of %zu rows repeat a time of their series, and no column separates them%s%s: "
+		"keep one row for each time, or name key columns by --member and --group",
+		repeated, rows, *names ? "; tried " : "", names);
+}
+
+static void tell(const struct look *l, const struct csv_roles *roles, size_t repeated, size_t rows,
+	struct import_said *said)
+{
+	char names[300], groups[300] = "";
+	size_t n = 0;
+
+	list_names(l, true, names, sizeof(names));
+	for (size_t g = 0; g < roles->n_groups && n < sizeof(groups); g++)
+		n += (size_t)snprintf(groups + n, sizeof(groups) - n, "%s'%.40s'", g ? ", " : "",
+			roles->group[g]);
+	import_note(said,
+		"%zu of %zu rows repeat a time of their series; %s separates them: member in "
+		"'%.40s', groups in %s (--member and --group say otherwise)",
+		repeated, rows, names, roles->member, groups);
+}
+
+/* Adds columns until few rows repeat; the number of those that still do. */
+static size_t add_columns(struct look *l, size_t rows, struct csv_roles *roles, bool *room)
+{
+	size_t by[2 + IMPORT_GROUPS_MAX + 1] = {TIME, KEY}, n = 2, left = rows - distinct(l, by, n);
+
+	*room = true;
+	while (n < 2 + IMPORT_GROUPS_MAX && left * FREE_SHARE > rows && *room) {
+		struct column *c = best_column(l, by, n, rows, &left);
+
+		if (!c)
+			break;
+		by[n++] = FIRST + (size_t)(c - l->columns);
+		c->used = true;
+		*room = l->t->form == CSV_WIDE || give_role(l, c, roles);
+	}
+	return left;
+}
+
+static int separate(struct look *l, size_t repeated, size_t rows, struct csv_roles *roles,
+	struct import_said *said, struct err *e)
+{
+	const size_t least = l->o->settled ? WRONG_LEAST_SETTLED : WRONG_LEAST;
+	bool room, found = false;
+	size_t left = add_columns(l, rows, roles, &room);
+
+	for (size_t i = 0; i < l->n_columns; i++)
+		found |= l->columns[i].used;
+	found = found && left * WRONG_SHARE <= rows;
+	if (found && room && l->t->form != CSV_WIDE && !l->o->group[0] && !l->o->settled) {
+		tell(l, roles, repeated, rows, said);
+		return 1;
+	}
+	if (repeated * WRONG_SHARE > rows && repeated >= least)
+		return refuse(l, repeated, rows, found, e);
+	import_note(said, "%zu of %zu rows repeat a time of their series; their mean is used",
+		repeated, rows);
+	return 0;
+}
+
+int csv_repeats(const struct csv_table *t, struct csv_rows *r, const struct import_options *o,
+	struct csv_roles *roles, struct import_said *said, struct err *e)
+{
+	struct csv_rows before = *r;
+	struct look l = {.t = t, .r = r, .o = o};
+	size_t rows, repeated;
+	int rc = 0;
+
+	r->ahead = true;
+	scan(&l);
+	rows = distinct(&l, (const size_t[]){TIME, KEY, ROW}, 3);
+	repeated = rows - distinct(&l, (const size_t[]){TIME, KEY}, 2);
+	if (repeated) {
+		*roles = (struct csv_roles){.n_groups = t->n_groups};
+		roles->member = t->member == none ? NULL : t->names[t->member];
+		for (size_t g = 0; g < t->n_groups; g++)
+			roles->group[g] = t->names[t->group[g]];
+		r->next = before.next;
+		list_columns(&l);
+		free(l.cells);
+		l.cells = NULL;
+		l.room = 0;
+		scan(&l);
+		rows = distinct(&l, (const size_t[]){TIME, KEY, ROW}, 3);
+		repeated = rows - distinct(&l, (const size_t[]){TIME, KEY}, 2);
+		rc = separate(&l, repeated, rows, roles, said, e);
+	}
+	r->ahead = false;
+	r->next = before.next;
+	r->line = before.line;
+	r->lines = before.lines;
+	r->wrong = NULL;
+	free(l.columns);
+	free(l.cells);
+	free(l.set);
+	return rc;
+}
