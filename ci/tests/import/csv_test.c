@@ -434,8 +434,9 @@ static void repeats_that_nothing_separates(void **state)
 		"'name': add it by --group, or name it by --member");
 	/* A wide table has no key of rows. */
 	unclear("thing,ms", ROWS("a,1", "b,2"), NULL,
-		"x.csv:1: 4 of 8 rows repeat a time of their series; what separates them is in "
-		"'thing': add it by --group, or name it by --member");
+		"x.csv:1: 4 of 8 rows repeat a time; what separates them is in 'thing': if that "
+		"names members (disks, hosts ...), give it by --member, or by --group if it groups "
+		"them");
 	/* The same row twice is one; and a few are bearable. */
 	keys("host,ms", ROWS("h1,#", "h1,#"), NULL, "h1 ms 0 1\nh1 ms 0 1\nh1 ms 1 2\n",
 		"member in 'host'", NULL);
