@@ -8,8 +8,9 @@
 enum { GUESS_SERIES_MAX = 200000 }; /* more say nothing new */
 
 /* Labels that name what can be slow, the narrowest first; then those of its host. */
-static const char *const known[] = {"device", "disk", "ceph_daemon", "osd", "osd_id", "drive",
-	"volume", "brick", "instance", "host", "hostname", "node", "nodename", "server"};
+static const char *const known[] = {"device", "disk", "disk_name", "disk_id", "ceph_daemon", "osd",
+	"osd_id", "drive", "volume", "brick", "name", "worker", "rank", "instance", "instance_id",
+	"host", "hostname", "node", "node_id", "nodename", "server", "machine", "pod", "vm", "ip"};
 enum { N_KNOWN = sizeof(known) / sizeof(known[0]) };
 
 /* One label over all series. */

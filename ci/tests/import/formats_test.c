@@ -592,6 +592,22 @@ static void test_prometheus_json_wrong(void **state)
 	assert_int_equal(out.samples, 0);
 }
 
+/* Telegraf's labels: 'name' is a disk of the host. */
+static void test_labels_usual_names(void **state)
+{
+	char text[2000] = "";
+	size_t n = 0;
+
+	(void)state;
+	for (int host = 0; host < 3; host++)
+		for (int disk = 0; disk < 3; disk++)
+			n += (size_t)snprintf(text + n, sizeof(text) - n,
+				"x{host=\"h%d\",name=\"sd%c\"} 1 5\n", host, 'a' + disk);
+	assert_int_equal(read_text("prometheus-text", text), 0);
+	assert_true(has("x h0/sda 5 1\n"));
+	assert_true(has("x h2/sdc 5 1\n"));
+}
+
 /* Labels: a serial number groups nothing; a host under another name says the same; a rack is wider
  * than a host. */
 static void test_labels_guess(void **state)
@@ -721,22 +737,18 @@ static void test_sink_refuses(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(test_sar), TEST(test_sar_device_last), TEST(test_sar_12_hours),
-		TEST(test_sar_many_tables), TEST(test_sar_restart), TEST(test_sar_live),
-		TEST(test_times_that_jump), TEST(test_sar_is_iostat), TEST(test_sar_wrong),
-		TEST(test_sadf), TEST(test_sadf_zones), TEST(test_json_cut_and_more),
-		TEST(test_json_zones), TEST(test_sadf_json), TEST(test_iostat),
-		TEST(test_iostat_wrong), TEST(test_ceph), TEST(test_ceph_times),
-		TEST(test_ceph_units), TEST(test_ceph_wrong), TEST(test_prometheus_text),
-		TEST(test_prometheus_text_wrong), TEST(test_labels_guess),
-		TEST(test_prometheus_json), TEST(test_prometheus_json_more),
-		TEST(test_prometheus_json_wrong), TEST(test_labels_same_key),
-		TEST(test_labels_guess), TEST(test_labels_apart), TEST(test_labels_too_many),
-		TEST(test_sink_refuses), TEST(test_prometheus_text_cut),
+int main(void){TEST(test_sar), TEST(test_sar_device_last), TEST(test_sar_12_hours),
+	TEST(test_sar_many_tables), TEST(test_sar_restart), TEST(test_sar_live),
+	TEST(test_times_that_jump), TEST(test_sar_is_iostat), TEST(test_sar_wrong), TEST(test_sadf),
+	TEST(test_sadf_zones), TEST(test_json_cut_and_more), TEST(test_json_zones),
+	TEST(test_sadf_json), TEST(test_iostat), TEST(test_iostat_wrong), TEST(test_ceph),
+	TEST(test_ceph_times), TEST(test_ceph_units), TEST(test_ceph_wrong),
+	TEST(test_prometheus_text), TEST(test_prometheus_text_wrong), TEST(test_labels_guess),
+	TEST(test_prometheus_json), TEST(test_prometheus_json_more),
+	TEST(test_prometheus_json_wrong), TEST(test_labels_same_key), TEST(test_labels_guess),
+	TEST(test_labels_apart), TEST(test_labels_too_many), TEST(test_sink_refuses),
+	TEST(test_prometheus_text_cut), TEST(test_labels_usual_names)};
 
-		cmocka_set_message_output(CM_OUTPUT_TAP);
-	return cmocka_run_group_tests(tests, NULL, NULL);
+cmocka_set_message_output(CM_OUTPUT_TAP);
+return cmocka_run_group_tests(tests, NULL, NULL);
 }
