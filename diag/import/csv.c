@@ -260,7 +260,8 @@ static const char *advice(
 	const char *column = c->table.names[v->column];
 	size_t digits = strspn(text, "0123456789+-.");
 
-	if (strcspn(text, "0123456789") < digits && text[digits])
+	if (strcspn(text, "0123456789") < digits && !strchr("xX", text[digits]) &&
+		text[strspn(text, "0123456789+-.eE")])
 		snprintf(room, size,
 			" (a number with a unit? Write the number alone, in one unit for the column; "
 			"its name says it: %.60s_s, _ms, _us, _ns, _bytes, _pct)",
@@ -292,8 +293,11 @@ static int odd_value(struct csv *c, struct csv_value *v, double *x, enum number 
 			c->table.names[v->column], text);
 		return 0;
 	}
-	return wrong(c, "value '%.60s' of column '%.60s' is no decimal number%s", text,
-		c->table.names[v->column], advice(c, v, text, room, sizeof(room)));
+	return wrong(c,
+		c->table.form == CSV_LONG
+			? "value '%.60s' is no decimal number, in column '%.60s'%s"
+			: "value '%.60s' of column '%.60s' is no decimal number%s",
+		text, c->table.names[v->column], advice(c, v, text, room, sizeof(room)));
 }
 
 /* The values of columns that are not known to hold numbers, or whose series is not known. False

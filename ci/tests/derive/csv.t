@@ -62,7 +62,7 @@ refused() {
 	[ $code -eq 2 ] && [ ! -s out ] && [ "$(wc -l <err)" -eq 1 ] && grep -q "^culprit diagnose: bad.csv:$(($# + 1)): .*$what" err || { echo "code $code"; cat err; return 1; }
 }
 check "a value that is not a number" refused "value '12x' is no decimal number" 1,a,m,1 2,a,m,12x
-check "an infinite value" refused "value 'inf'" 1,a,m,inf
+check "an infinite value is none" refused "" 1,a,m,inf 2,a,m,12x
 check "a hexadecimal value" refused "value '0x10'" 1,a,m,0x10
 check "a value that is too large" refused "value '1e999'" 1,a,m,1e999
 check "a time that is not a number" refused "time '12:30' is neither" 1,a,m,1 12:30,a,m,1

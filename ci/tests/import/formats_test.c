@@ -737,18 +737,21 @@ static void test_sink_refuses(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
-int main(void){TEST(test_sar), TEST(test_sar_device_last), TEST(test_sar_12_hours),
-	TEST(test_sar_many_tables), TEST(test_sar_restart), TEST(test_sar_live),
-	TEST(test_times_that_jump), TEST(test_sar_is_iostat), TEST(test_sar_wrong), TEST(test_sadf),
-	TEST(test_sadf_zones), TEST(test_json_cut_and_more), TEST(test_json_zones),
-	TEST(test_sadf_json), TEST(test_iostat), TEST(test_iostat_wrong), TEST(test_ceph),
-	TEST(test_ceph_times), TEST(test_ceph_units), TEST(test_ceph_wrong),
-	TEST(test_prometheus_text), TEST(test_prometheus_text_wrong), TEST(test_labels_guess),
-	TEST(test_prometheus_json), TEST(test_prometheus_json_more),
-	TEST(test_prometheus_json_wrong), TEST(test_labels_same_key), TEST(test_labels_guess),
-	TEST(test_labels_apart), TEST(test_labels_too_many), TEST(test_sink_refuses),
-	TEST(test_prometheus_text_cut), TEST(test_labels_usual_names)};
+int main(void)
+{
+	const struct CMUnitTest tests[] = {TEST(test_sar), TEST(test_sar_device_last),
+		TEST(test_sar_12_hours), TEST(test_sar_many_tables), TEST(test_sar_restart),
+		TEST(test_sar_live), TEST(test_times_that_jump), TEST(test_sar_is_iostat),
+		TEST(test_sar_wrong), TEST(test_sadf), TEST(test_sadf_zones),
+		TEST(test_json_cut_and_more), TEST(test_json_zones), TEST(test_sadf_json),
+		TEST(test_iostat), TEST(test_iostat_wrong), TEST(test_ceph), TEST(test_ceph_times),
+		TEST(test_ceph_units), TEST(test_ceph_wrong), TEST(test_prometheus_text),
+		TEST(test_prometheus_text_wrong), TEST(test_labels_guess),
+		TEST(test_prometheus_json), TEST(test_prometheus_json_more),
+		TEST(test_prometheus_json_wrong), TEST(test_labels_same_key),
+		TEST(test_labels_apart), TEST(test_labels_too_many), TEST(test_sink_refuses),
+		TEST(test_prometheus_text_cut), TEST(test_labels_usual_names)};
 
-cmocka_set_message_output(CM_OUTPUT_TAP);
-return cmocka_run_group_tests(tests, NULL, NULL);
+	cmocka_set_message_output(CM_OUTPUT_TAP);
+	return cmocka_run_group_tests(tests, NULL, NULL);
 }
