@@ -276,6 +276,16 @@ static const char *advice(
 	return room;
 }
 
+/* Whether all columns of values but one are texts. */
+static bool is_last(const struct csv_table *t)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < t->n_values; i++)
+		n += t->values[i].state != CSV_TEXT;
+	return n == 1;
+}
+
 /* A value that is no plain number: quoted, text, or wrong. */
 static int odd_value(struct csv *c, struct csv_value *v, double *x, enum number *is)
 {
@@ -285,7 +295,7 @@ static int odd_value(struct csv *c, struct csv_value *v, double *x, enum number 
 	*is = n < sizeof(text) ? number_read(text, n, x) : NUMBER_BAD;
 	if (*is != NUMBER_BAD)
 		return 0;
-	if (v->state == CSV_UNDECIDED) {
+	if (v->state == CSV_UNDECIDED && !is_last(&c->table)) {
 		v->state = CSV_TEXT;
 		import_note(c->said,
 			"column '%.60s' is not read: it is no number ('%.60s'). If it groups "

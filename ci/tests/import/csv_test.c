@@ -178,6 +178,9 @@ static void one_column_a_metric(void **state)
 		"by --group");
 	assert_int_equal(s.said.samples, 3);
 	clear(&s);
+	/* A table without numbers. */
+	refuses("time,disk,r,w\n0,a,10m,1G\n", NULL,
+		"x.csv:2: value '1G' of column 'w' is no decimal number (a number with a unit?");
 	refuses("time,disk,r\n0,a,1\n1,a,slow\n", NULL,
 		"x.csv:3: value 'slow' of column 'r' is no decimal number");
 	refuses("time,disk,model\n0,a,X\n",

@@ -77,12 +77,12 @@ static void random_numbers_are_exact(void **state)
 
 static void missing_and_bad_numbers(void **state)
 {
-	static const char *const missing[] = {
-		"", "-", "NaN", "nan", "NAN", "NA", "na", "N/A", "null", "NULL", "None", "-nan",
-		"inf", "Inf", "+Inf", "-Inf", "INF", "Infinity", "+Infinity", "-infinity", "+NaN"};
-	static const char *const bad[] = {"infi", "++inf", "0x10", "0x1p3", "1e999",
-		"-1e999", "1,5", "1 2", "12x", "--1", "+-1", "1e", "e5", ".", "+", "1.2.3", "1_000",
-		"nan(1)", "\xd9\xa1"};
+	static const char *const missing[] = {"", "-", "NaN", "nan", "NAN", "NA", "na", "N/A",
+		"null", "NULL", "None", "-nan", "inf", "Inf", "+Inf", "-Inf", "INF", "Infinity",
+		"+Infinity", "-infinity", "+NaN"};
+	static const char *const bad[] = {"infi", "++inf", "0x10", "0x1p3", "1e999", "-1e999",
+		"1,5", "1 2", "12x", "--1", "+-1", "1e", "e5", ".", "+", "1.2.3", "1_000", "nan(1)",
+		"\xd9\xa1"};
 	char *longest = malloc(100002);
 	double x;
 
