@@ -264,8 +264,7 @@ static const char *advice(
 		text[strspn(text, "0123456789+-.eE")])
 		snprintf(room, size,
 			" (a number with a unit? Write the number alone, in one unit for the column; "
-			"its name says it: %.60s_s, _ms, _us, _ns, _bytes, _pct)",
-			column);
+			"its name ends with it: _s, _ms, _us, _ns, _bytes, _pct)");
 	else if (c->table.form == CSV_WIDE)
 		snprintf(room, size,
 			"; if it names members (disks, hosts ...), give --member '%.60s', or --group if it "

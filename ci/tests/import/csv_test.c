@@ -238,8 +238,8 @@ static void wide_form(void **state)
 		snprintf(text, sizeof(text), "time,a\n0,%s\n", units[i]);
 		snprintf(want, sizeof(want),
 			"x.csv:2: value '%s' of column 'a' is no decimal number (a number with a "
-			"unit? Write the number alone, in one unit for the column; its name says "
-			"it: a_s, _ms, _us, _ns, _bytes, _pct)",
+			"unit? Write the number alone, in one unit for the column; its name ends "
+			"with it: _s, _ms, _us, _ns, _bytes, _pct)",
 			units[i]);
 		refuses(text, NULL, want);
 	}
