@@ -12,8 +12,9 @@
  * series (csv_repeats.c): of several that could be the member's, the one of
  * the narrowest thing (a disk before its host). Groups are the columns region, datacenter, zone,
  * cluster, rack, enclosure, group, node, server, host, vm, pod, instance ... that are left, in this
- * order; a column 'model' is the widest of them. In the wide form the part of a member's name before the
- * last '/' is its group, if all names have one. What was understood stands in said->form.
+ * order; a column 'model' is the widest of them. In the wide form the part of a member's name
+ * before the last '/' is its group, if all names have one. What was understood stands in
+ * said->form.
  */
 #include <errno.h>
 #include <math.h>
@@ -263,12 +264,12 @@ static const char *advice(
 	if (strcspn(text, "0123456789") < digits && !strchr("xX", text[digits]) &&
 		text[strspn(text, "0123456789+-.eE")])
 		snprintf(room, size,
-			" (a number with a unit? Write the number alone, in one unit for the column; "
-			"its name ends with it: _s, _ms, _us, _ns, _bytes, _pct)");
+			" (a number with a unit? Write the number alone, in one unit for the "
+			"column; its name ends with it: _s, _ms, _us, _ns, _bytes, _pct)");
 	else if (c->table.form == CSV_WIDE)
 		snprintf(room, size,
-			"; if it names members (disks, hosts ...), give --member '%.60s', or --group if it "
-			"groups them",
+			"; if it names members (disks, hosts ...), give --member '%.60s', or "
+			"--group if it groups them",
 			column);
 	else
 		snprintf(room, size, " (leave it empty where there is no sample)");

@@ -180,8 +180,8 @@ static int find_time(struct csv_table *t, const struct import_options *o, struct
 		return 0;
 	list = list_names(t);
 	rc = err_set(e, -EINVAL,
-		"there is no column of times (time, time_ms, timestamp ...); name it by --time; the "
-		"columns are %s",
+		"there is no column of times (time, time_ms, timestamp ...); name it by --time; "
+		"the columns are %s",
 		list);
 	free(list);
 	return rc;
@@ -454,7 +454,8 @@ static bool is_headless(const struct csv_table *t, const struct import_options *
 	return data && (data == filled || !named);
 }
 
-/* A line of fio's write_lat_log and its like: time in ms, value, direction, block size, offset ... */
+/* A line of fio's write_lat_log and its like: time in ms, value, direction, block size, offset
+ * ... */
 static bool looks_fio(const struct csv_table *t)
 {
 	bool numbers = t->n_columns >= 4 && t->n_columns <= 6;

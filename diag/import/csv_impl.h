@@ -85,7 +85,8 @@ struct csv_table {
 int csv_head(struct csv_table *t, const struct csv_rows *r, const char *source,
 	const struct import_options *o, struct import_said *said, struct err *e);
 void csv_table_clear(struct csv_table *t);
-/* Takes apart a column of collectl -P, "[DSK:sda]RdWait"; 'member' has IMPORT_NAME_MAX + 1 bytes. */
+/* Takes apart a column of collectl -P, "[DSK:sda]RdWait"; 'member' has IMPORT_NAME_MAX + 1
+ * bytes. */
 bool csv_collectl_name(const char *name, char *member, const char **metric);
 /* What was understood, for import_said; the caller frees. */
 char *csv_describe(const struct csv_table *t);

@@ -309,9 +309,9 @@ static int refuse(const struct look *l, size_t repeated, size_t rows, bool found
 	list_names(l, found, names, sizeof(names));
 	if (found && l->t->form == CSV_WIDE)
 		return err_set(e, -EINVAL,
-			"%zu of %zu rows repeat a time; what separates them is in %s: if that names "
-			"members (disks, hosts ...), give it by --member, or by --group if it groups "
-			"them",
+			"%zu of %zu rows repeat a time; what separates them is in %s: if that "
+			"names members (disks, hosts ...), give it by --member, or by --group if "
+			"it groups them",
 			repeated, rows, names);
 	if (found)
 		return err_set(e, -EINVAL,

@@ -156,8 +156,8 @@ static int choose(const struct input *in, const struct import_options *o,
 		return err_set(e, -EINVAL, "%s:1: this is %s", input_name(in), what);
 	if (*head == '#' && (strstr(head, "[CPU]") || strstr(head, "[DSK")))
 		return err_set(e, -EINVAL,
-			"%s:1: this is output of collectl with blanks between the columns; print it "
-			"with collectl -P -oU --sep ,",
+			"%s:1: this is output of collectl with blanks between the columns; print "
+			"it with collectl -P -oU --sep ,",
 			input_name(in));
 	return err_set(e, -EINVAL, "%s:1: this looks like none of %s; name its format by --format",
 		input_name(in), names);

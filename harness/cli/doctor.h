@@ -19,7 +19,7 @@ struct report {
 	const struct inventory *inventory; /* or NULL */
 	json_t *needs; /* programs of workloads, see harness/experiment/needs.h */
 	/* Or NULL. One was named: what its workloads lack is bad, not only noted; its faults are
-	 * checked, and no others. */
+	 * checked first. */
 	const struct scenario *scenario;
 };
 

@@ -33,6 +33,30 @@ static int ask_fault(void *ctx, lua_State *L, const struct part *p)
 	return 0;
 }
 
+/* A built-in one, unless the scenario has it. */
+static int ask_other(void *ctx, lua_State *L, const struct part *p)
+{
+	const struct scenario *s = ((struct asking *)ctx)->report->scenario;
+
+	for (size_t i = 0; s && i < s->n_faults; i++)
+		if (!strcmp(s->faults[i].name, p->name))
+			return 0;
+	return ask_fault(ctx, L, p);
+}
+
+static void ask_faults(struct asking *a)
+{
+	struct report *r = a->report;
+	struct err e;
+
+	for (size_t i = 0; r->scenario && i < r->scenario->n_faults; i++)
+		ask_fault(a, r->scenario->L, &r->scenario->faults[i]);
+	bind_close(a->acts); /* they are of the scenario's Lua state */
+	a->acts = NULL;
+	if (part_each(PART_FAULT, ask_other, a, &e))
+		doctor_add(r, LEVEL_BAD, "faults", "%s", e.text);
+}
+
 static void check_roles(struct report *r, const struct cluster *c)
 {
 	enum level level = c->n_servers >= 3 ? LEVEL_OK : LEVEL_NOTE;
@@ -62,10 +86,7 @@ void doctor_cluster(struct report *r)
 		doctor_add(r, LEVEL_OK, "together",
 			"all nodes at once; the file system's processes are there");
 		r->where = "faults";
-		for (size_t i = 0; r->scenario && i < r->scenario->n_faults; i++)
-			ask_fault(&a, r->scenario->L, &r->scenario->faults[i]);
-		if (!r->scenario && part_each(PART_FAULT, ask_fault, &a, &e))
-			doctor_add(r, LEVEL_BAD, "faults", "%s", e.text);
+		ask_faults(&a);
 	}
 	bind_close(a.acts);
 	cluster_free(a.cluster);

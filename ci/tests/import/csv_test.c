@@ -425,8 +425,8 @@ static void repeats_that_nothing_separates(void **state)
 
 	(void)state;
 	unclear("host,ms", ROWS("h1,1", "h1,2", "h2,3"), NULL,
-		"x.csv:1: 4 of 12 rows repeat a time of their series, and no column separates them: "
-		"keep one row for each time, or name key columns by --member and --group");
+		"x.csv:1: 4 of 12 rows repeat a time of their series, and no column separates "
+		"them: keep one row for each time, or name key columns by --member and --group");
 	/* Neither measured numbers nor a text that never comes again. */
 	unclear("host,depth,id,ms", ROWS("h1,#,x#1,1.5", "h1,3,x#2,2.5"), NULL,
 		"x.csv:1: 4 of 8 rows repeat a time of their series, and no column separates them; "

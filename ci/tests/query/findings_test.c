@@ -172,7 +172,8 @@ static void recorded(const char *name)
 
 enum { LOST, GOES_BACK, COPIED };
 
-/* As follow; then another process has written 326 bytes into the new file, from the old one or not. */
+/* As follow; then another process has written 326 bytes into the new file, from the old one or
+ * not. */
 static void follow_written(const char *name, bool copied)
 {
 	int64_t old_ns, new_ns;
@@ -194,7 +195,8 @@ static void follow_written(const char *name, bool copied)
 	who.pid = who.tid = PID;
 }
 
-/* The new file is longer: there is data where it goes on, and what lies before is lost all the same. */
+/* The new file is longer: there is data where it goes on, and what lies before is lost all the
+ * same. */
 static void test_follower_in_a_longer_file(void **state)
 {
 	struct found f;
