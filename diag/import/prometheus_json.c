@@ -85,9 +85,9 @@ static bool has_key(const char *head, const char *name, const char *value)
 	for (const char *p = strstr(head, name); p; p = strstr(p, name)) {
 		p += strlen(name);
 		p += strspn(p, " \t\r\n");
-		if (*p++ != ':')
+		if (*p != ':')
 			continue;
-		p += strspn(p, " \t\r\n");
+		p += 1 + strspn(p + 1, " \t\r\n");
 		if (!strncmp(p, value, strlen(value)))
 			return true;
 	}
