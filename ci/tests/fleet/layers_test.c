@@ -117,5 +117,6 @@ int main(void)
 		cmocka_unit_test(kinds_are_known_by_their_names),
 		cmocka_unit_test(without_disks_most_count)};
 
+	cmocka_set_message_output(CM_OUTPUT_TAP);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
