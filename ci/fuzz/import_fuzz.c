@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ci/tests/import/reading.h"
 #include "diag/import/formats.h"
-#include "diag/import/prometheus_answer.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -43,29 +43,6 @@ static int metric(void *ctx, const char *declaration, struct err *e)
 	if (!strchr(declaration, ' '))
 		abort();
 	return 0;
-}
-
-struct reading {
-	struct labels *labels;
-	const struct import_sink *sink;
-	struct import_said *said;
-};
-
-static int see(void *ctx, uint32_t series, double time_s, double value, struct err *e)
-{
-	const struct reading *r = ctx;
-
-	(void)value;
-	(void)e;
-	labels_seen(r->labels, series, time_s);
-	return 0;
-}
-
-static int give(void *ctx, uint32_t series, double time_s, double value, struct err *e)
-{
-	const struct reading *r = ctx;
-
-	return labels_sample(r->labels, series, time_s, value, r->sink, r->said, e);
 }
 
 static int answer(FILE *f, const struct import_sink *sink, struct import_said *said, struct err *e)

@@ -10,31 +10,9 @@
 #include <cmocka.h>
 
 #include "ci/tests/import/noting.h"
+#include "ci/tests/import/reading.h"
 #include "diag/import/prometheus.h"
 #include "diag/import/prometheus_answer.h"
-
-struct reading {
-	struct labels *labels;
-	const struct import_sink *sink;
-	struct import_said *said;
-};
-
-static int see(void *ctx, uint32_t series, double time_s, double value, struct err *e)
-{
-	const struct reading *r = ctx;
-
-	(void)value;
-	(void)e;
-	labels_seen(r->labels, series, time_s);
-	return 0;
-}
-
-static int give(void *ctx, uint32_t series, double time_s, double value, struct err *e)
-{
-	const struct reading *r = ctx;
-
-	return labels_sample(r->labels, series, time_s, value, r->sink, r->said, e);
-}
 
 static int read_answer(
 	const char *text, struct noting *out, struct import_said *said, struct err *e)
