@@ -85,48 +85,19 @@ static bool take_clock(struct text *t, int *seconds, double *fraction)
 	return true;
 }
 
-/* Abbreviations that mean one offset wherever they are used, as date(1) and sysstat write them.
- * BST, CST, IST and others mean several, and are not among them. */
+/* Abbreviations of tzdata(5) that have had one offset since 2019. CDT, CST, IST and PST have
+ * several: PST is Los Angeles' and Manila's. */
 static const struct zone {
 	const char *name;
 	int minutes;
-} zones[] = {
-	{"Z", 0},
-	{"UTC", 0},
-	{"GMT", 0},
-	{"WET", 0},
-	{"WEST", 60},
-	{"CET", 60},
-	{"CEST", 120},
-	{"EET", 120},
-	{"EEST", 180},
-	{"SAST", 120},
-	{"MSK", 180},
-	{"PKT", 300},
-	{"WIB", 420},
-	{"HKT", 480},
-	{"AWST", 480},
-	{"JST", 540},
-	{"KST", 540},
-	{"ACST", 570},
-	{"ACDT", 630},
-	{"AEST", 600},
-	{"AEDT", 660},
-	{"NZST", 720},
-	{"NZDT", 780},
-	{"NST", -210},
-	{"NDT", -150},
-	{"EST", -300},
-	{"EDT", -240},
-	{"CDT", -300},
-	{"MST", -420},
-	{"MDT", -360},
-	{"PST", -480},
-	{"PDT", -420},
-	{"AKST", -540},
-	{"AKDT", -480},
-	{"HST", -600},
-};
+} zones[] = {{"Z", 0}, {"UTC", 0}, {"GMT", 0}, {"WET", 0}, {"WEST", 60}, {"BST", 60}, {"CET", 60},
+	{"CEST", 120}, {"MET", 60}, {"MEST", 120}, {"EET", 120}, {"EEST", 180}, {"MSK", 180},
+	{"IDT", 180}, {"WAT", 60}, {"CAT", 120}, {"SAST", 120}, {"EAT", 180}, {"PKT", 300},
+	{"WIB", 420}, {"WITA", 480}, {"WIT", 540}, {"HKT", 480}, {"JST", 540}, {"KST", 540},
+	{"AWST", 480}, {"ACST", 570}, {"ACDT", 630}, {"AEST", 600}, {"AEDT", 660}, {"NZST", 720},
+	{"NZDT", 780}, {"ChST", 600}, {"NST", -210}, {"NDT", -150}, {"AST", -240}, {"ADT", -180},
+	{"EST", -300}, {"EDT", -240}, {"MST", -420}, {"MDT", -360}, {"PDT", -420}, {"AKST", -540},
+	{"AKDT", -480}, {"HST", -600}, {"HDT", -540}, {"SST", -660}};
 
 /* Nothing, an abbreviation, +hh, +hhmm, +hh:mm. */
 static bool take_zone(struct text *t, int *offset_s)

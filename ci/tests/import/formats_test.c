@@ -341,6 +341,7 @@ static void test_json_zones(void **state)
 		{REPORT("h", "", ", \"utc\": 1") END, "await h/sda 1795356000 1\n", NULL},
 		{REPORT("h", "", ", \"tz\": \"UTC\"") END, "await h/sda 1795356000 1\n", NULL},
 		{REPORT("h", "", ", \"tz\": \"CET\"") END, "await h/sda 1795352400 1\n", NULL},
+		{REPORT("h", "", ", \"tz\": \"BST\"") END, "await h/sda 1795352400 1\n", NULL},
 		{REPORT("h", "", ", \"tz\": \"EST\"") END, "await h/sda 1795374000 1\n", NULL},
 		{REPORT("h", "", ", \"tz\": \"+0530\"") END, "await h/sda 1795336200 1\n", NULL},
 		{REPORT("h", "\"timezone\": \"CEST\", ", ", \"utc\": 0") END,
@@ -351,6 +352,8 @@ static void test_json_zones(void **state)
 			"times without a zone are taken as UTC"},
 		{REPORT("h", "", ", \"tz\": \"CST\"") END, "await h/sda 1795356000 1\n",
 			"the time zone 'CST' is not known, or means several"},
+		{REPORT("h", "", ", \"tz\": \"PST\"") END, "await h/sda 1795356000 1\n",
+			"the time zone 'PST' is not known, or means several"},
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
