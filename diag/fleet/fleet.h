@@ -81,6 +81,7 @@ struct fleet_member {
 	double effect;   /* of that metric */
 	uint32_t metric; /* that metric */
 	bool judged;     /* false: too few peers or samples, or left out */
+	uint8_t layer;   /* layers.c */
 	bool left_out;   /* a block device of another layer: a volume, where there are disks */
 	int32_t finding; /* in 'findings', or -1 */
 };

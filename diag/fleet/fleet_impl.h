@@ -110,8 +110,10 @@ void names_free(struct fleet *f);
 uint32_t names_group(struct fleet *f, const struct series_key *key);
 uint32_t names_member(struct fleet *f, const struct series_key *key);
 
-/* layers.c: where members are block devices of several layers, leaves out all but one of these.
- * What is to be said of it, which the caller frees; NULL: nothing was left out. */
+/* layers.c: the layer of a block device, by its name; 0: it is none. */
+uint8_t layers_of(const char *name);
+/* Where members are of several layers, leaves out all but one of these. What is to be said of it,
+ * which the caller frees; NULL: nothing was left out. */
 char *layers_choose(struct fleet *f);
 
 /* levels.c: a sample on its way to a cell. */

@@ -109,7 +109,7 @@ static bool matches(const char *pattern, const char *name)
 }
 
 /* Of a member's name, or of its last part: "host1/sda", "/dev/sda". */
-static enum layer layer_of(const char *name)
+uint8_t layers_of(const char *name)
 {
 	const char *slash = strrchr(name, '/');
 
@@ -122,21 +122,21 @@ static enum layer layer_of(const char *name)
 
 char *layers_choose(struct fleet *f)
 {
-	uint8_t *own = alloc_zero(f->n_members, sizeof(*own));
 	size_t counts[LAYERS] = {0}, out = 0;
 	enum layer kept = LAYER_DISK;
 	char *said = NULL;
 
 	for (size_t i = 0; i < f->n_members; i++)
-		counts[own[i] = (uint8_t)layer_of(f->members[i].name)]++;
+		counts[f->members[i].layer]++;
 	for (enum layer l = LAYER_DISK; !counts[LAYER_DISK] && l < LAYERS; l++)
 		if (counts[l] > counts[kept])
 			kept = l;
 	for (size_t i = 0; i < f->n_members; i++) {
-		f->members[i].left_out = own[i] != LAYER_NONE && own[i] != kept;
+		enum layer own = f->members[i].layer;
+
+		f->members[i].left_out = own != LAYER_NONE && own != kept;
 		out += f->members[i].left_out;
 	}
-	free(own);
 	for (enum layer l = LAYER_DISK; out && l < LAYERS; l++) {
 		char *before = said;
 

@@ -134,6 +134,7 @@ uint32_t names_member(struct fleet *f, const struct series_key *key)
 	f->members[f->n_members++] = (struct fleet_member){.name = alloc_copy(key->member),
 		.path = path_of(f, group, key->member),
 		.group = group,
+		.layer = layers_of(key->member),
 		.finding = -1};
 	for (uint32_t g = group; g != NOBODY; g = f->groups[g].parent)
 		f->groups[g].members++;
