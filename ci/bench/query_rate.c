@@ -128,7 +128,7 @@ static double read_all(const char *path, bool brief)
 
 	if (log_reader_new(path, &r, &e))
 		fail(&e);
-	log_reader_brief(r, brief);
+	log_reader_detail(r, brief ? LOG_BRIEF : LOG_WHOLE);
 	while ((rc = log_next(r, &rec, &e)) == 1)
 		;
 	if (rc)

@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 
 #include "diag/causal/decode.h"
+#include "diag/record/describe.h"
 
 /* What the second word of a channel's key is of. */
 enum { OF_TCP = 1, OF_UNIX, OF_PIPE, OF_BORN, OF_GONE, OF_PROCESS, OF_FUTEX };
@@ -221,14 +222,6 @@ static bool is_call(const struct stream_item *item, const char *name)
 	return !strcmp(item->call->name, name);
 }
 
-static bool peeks(const struct stream_item *item)
-{
-	const struct record_call *c = &item->record->call;
-
-	return (is_call(item, "recvfrom") && c->args[3] & MSG_PEEK) ||
-		(is_call(item, "recvmsg") && c->args[2] & MSG_PEEK);
-}
-
 static int bytes_moved(struct decode *d, struct stream_item *item, uint32_t thread, struct err *e)
 {
 	const struct record_call *c = &item->record->call;
@@ -236,7 +229,7 @@ static int bytes_moved(struct decode *d, struct stream_item *item, uint32_t thre
 	const struct fd_state *from = stream_fd(d->log->stream, c->pid, (int32_t)c->args[info->fd]);
 	int rc = 0;
 
-	if (is_call(item, "sendmmsg") || is_call(item, "recvmmsg") || peeks(item))
+	if (info->messages || call_peeks(info, c))
 		return 0;
 	if (info->class == CALL_WRITE)
 		return moved(d, from, c, true, thread, e);

@@ -8,6 +8,7 @@
 #include <sys/uio.h>
 
 #include "diag/derive/message.h"
+#include "diag/record/describe.h"
 #include "harness/base/alloc.h"
 
 #define WAITING_S 0.5
@@ -223,7 +224,8 @@ void link_call(struct events *s, size_t server, const struct stream_item *item)
 			l->write_blocked = true;
 		}
 	} else if ((reads || writes) && c->result > 0) {
-		moved(s, server, item);
+		if (!call_peeks(info, c))
+			moved(s, server, item);
 	} else if (reads && c->result == 0) {
 		ended(s, server, info->name, "EOF");
 	} else if (c->result < 0 &&

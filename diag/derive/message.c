@@ -7,7 +7,7 @@ uint64_t message_asked(const struct call_info *info, const struct record_call *c
 	const uint64_t most = 0x7ffff000; /* the kernel moves no more at once: MAX_RW_COUNT */
 
 	if (strcmp(info->name, "read") && strcmp(info->name, "recvfrom"))
-		return c->asked;
+		return info->messages ? 0 : c->asked;
 	return c->args[2] < most ? c->args[2] : most;
 }
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "diag/derive/message.h"
+#include "diag/record/describe.h"
 #include "harness/base/alloc.h"
 
 /* What one second of one metric and server came to. */
@@ -32,9 +33,8 @@ struct metrics {
 	const struct stream *stream;
 	int32_t self; /* index of the server whose log it is, or -1 */
 	int64_t offset_ns;
-	uint32_t recvfrom, recvmsg; /* numbers of the calls that may only peek */
-	struct bin **log_rows;      /* as 'rows', of service times: from calls, or from sums */
-	bool sums;                  /* it has sums: its calls do not count */
+	struct bin **log_rows; /* as 'rows', of service times: from calls, or from sums */
+	bool sums;             /* it has sums: its calls do not count */
 	struct connection *connections;
 	size_t n_connections;
 };
@@ -226,12 +226,6 @@ static struct connection *connection_of(struct metrics *m, const struct object *
 	return c;
 }
 
-static bool peeks(const struct metrics *m, const struct record_call *c)
-{
-	return (c->nr == m->recvfrom && c->args[3] & MSG_PEEK) ||
-		(c->nr == m->recvmsg && c->args[2] & MSG_PEEK);
-}
-
 static void socket_call(struct metrics *m, const struct record *rec, const struct call_info *info,
 	const struct object *o)
 {
@@ -244,7 +238,7 @@ static void socket_call(struct metrics *m, const struct record *rec, const struc
 		con->first = rec->number;
 	if (class == CALL_WRITE)
 		con->msg.answered |= c->tid == con->msg.tid;
-	if (class == CALL_WRITE || peeks(m, c))
+	if (class == CALL_WRITE || call_peeks(info, c))
 		return;
 	asked = message_asked(info, c);
 	if (message_is_whole(&con->msg, m->stream, c->tid, asked))
@@ -351,8 +345,6 @@ int metrics_attach(struct metrics *m, struct stream *s, struct err *e)
 	m->stream = s;
 	m->self = spec->owner == OWNER_SERVER ? spec->index : -1;
 	m->offset_ns = spec->clock_offset_ns;
-	m->recvfrom = (uint32_t)call_number(arch, "recvfrom");
-	m->recvmsg = (uint32_t)call_number(arch, "recvmsg");
 	m->sums = false;
 	stream_add(s, &consumer, m);
 	return 0;

@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 
 #include "diag/flow/flow_impl.h"
+#include "diag/record/describe.h"
 
 enum {
 	LOOK_NS = 100000000, /* clocks and ages are looked at so often, in merged time */
@@ -103,14 +104,6 @@ int flow_add(struct flow *f, const char *node, struct stream *s, struct err *e)
 
 /* ---- records ---- */
 
-static bool is_peek(const struct record_call *c, const struct call_info *info)
-{
-	if (info->class != CALL_READ || strncmp(info->name, "recv", 4) != 0)
-		return false;
-	return (!strcmp(info->name, "recvfrom") && c->args[3] & MSG_PEEK) ||
-		(!strcmp(info->name, "recvmsg") && c->args[2] & MSG_PEEK);
-}
-
 /* A call that moved bytes, or may have, on a socket, on /dev/fuse or on a file. */
 static void feed_transfer(struct flow *f, struct log *l, struct stream_item *item, struct thread *t)
 {
@@ -142,7 +135,7 @@ static void feed_transfer(struct flow *f, struct log *l, struct stream_item *ite
 		return;
 	}
 	ep = endpoint_of(f, l, fd);
-	if (!ep->connection || c->result <= 0 || is_peek(c, item->call))
+	if (!ep->connection || c->result <= 0 || call_peeks(item->call, c))
 		return;
 	*(send ? &f->counts.sends : &f->counts.receives) += 1;
 	*(send ? &f->counts.sent_bytes : &f->counts.received_bytes) += (uint64_t)c->result;

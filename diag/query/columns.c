@@ -3,6 +3,7 @@
 #include <sys/sysmacros.h>
 
 #include "diag/query/columns_impl.h"
+#include "diag/record/describe.h"
 
 int64_t query_start_ns(const struct query_log *log, const struct log_head *head)
 {
@@ -271,12 +272,10 @@ GET(asked)
 
 GET(bytes)
 {
-	const struct call_info *info = row->item->call;
-	const enum call_class class = info ? info->class : CALL_OTHER;
-	const struct record_call *c = call_of(row);
+	const int64_t moved = call_moved(row->item->call, call_of(row));
 
-	if (class == CALL_READ || class == CALL_WRITE || class == CALL_COPY)
-		give_int(out, c->result > 0 && !c->unfinished ? c->result : 0);
+	if (moved >= 0)
+		give_int(out, moved);
 }
 
 GET(local)
@@ -347,8 +346,9 @@ const struct column columns_events[] = {
 	{"offset", COLUMN_INT, DETAILS, get_offset,
 		"position in the file at which a read or write began; after lseek the new one"},
 	{"asked", COLUMN_INT, DETAILS, get_asked, "bytes that it asked to move"},
-	{"bytes", COLUMN_INT, 0, get_bytes, "bytes that it moved; NULL: it moves none", KEY_NONE,
-		"if(class IN ('read', 'write', 'copy'), greatest(ifNull(result, 0), 0), NULL)"},
+	{"bytes", COLUMN_INT, NEEDS_MOVED, get_bytes,
+		"bytes that it moved; NULL: it moves none, or only looks (MSG_PEEK), or its result "
+		"does not say it (sendmmsg, recvmmsg, a datagram cut short)"},
 	{"local", COLUMN_TEXT, MEANING, get_local, "own address of the descriptor's socket"},
 	{"peer", COLUMN_TEXT, MEANING, get_peer, "the other end's address"},
 	{"position", COLUMN_INT, DETAILS, get_position,
@@ -378,7 +378,7 @@ const struct column columns_totals[] = {
 	{"peer", COLUMN_TEXT, MEANING, get_peer, "as in events"},
 	{"calls", COLUMN_INT, 0, NULL, "how many"},
 	{"errors", COLUMN_INT, 0, NULL, "of them that failed"},
-	{"bytes", COLUMN_INT, 0, NULL, "that they moved"},
+	{"bytes", COLUMN_INT, NEEDS_MOVED, NULL, "that they moved, without NULLs of the events"},
 	{"total_ns", COLUMN_INT, 0, NULL, "their service time: ns"},
 	{"max_ns", COLUMN_INT, 0, NULL, "the longest: ns"},
 	{"p50_ns", COLUMN_INT, 0, NULL, "half took no longer: ns, estimated from powers of two"},

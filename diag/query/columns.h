@@ -52,6 +52,7 @@ struct query_row {
 
 enum column_needs {
 	NEEDS_DETAILS = 1, /* arguments, offsets and paths of calls */
+	NEEDS_MOVED = 4,   /* what call_moved needs of calls */
 	NEEDS_STATE = 2,   /* descriptors, and names of threads */
 	OF_PLACE = 4,      /* nothing: the log and the record's time tell it */
 };
@@ -84,7 +85,6 @@ struct column {
 	void (*get)(struct query_row *row, struct column_value *out); /* NULL: a measure */
 	const char *about;                                            /* with the unit */
 	enum column_key key;
-	const char *derived; /* stores of rows need not keep it: this tells it (SQL); or NULL */
 };
 
 struct query_table {

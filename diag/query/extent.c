@@ -35,7 +35,7 @@ static int behind_index(struct query *q, const struct query_log *log, const stru
 
 	if (rc)
 		return rc;
-	log_reader_brief(r, true);
+	log_reader_detail(r, LOG_BRIEF);
 	rc = log_reader_seek(r, z->head.end, last ? last->before + last->records : 0, e);
 	while (!rc && !query_stopped(q) && (rc = log_next(r, &rec, e)) == 1) {
 		at_ns = record_start_ns(rec) - start_ns;

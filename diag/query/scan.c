@@ -326,7 +326,7 @@ int scan_begin(struct scan *s, const struct scan_spec *spec, struct err *e)
 	s->returned = spec->filter.types | spec->filter.always | (spec->state ? STATE : 0);
 	if (spec->state)
 		stream_add(s->stream, &names, NULL);
-	log_reader_brief(s->log, !spec->details);
+	log_reader_detail(s->log, spec->details ? LOG_WHOLE : spec->moved ? LOG_MOVED : LOG_BRIEF);
 	if (spec->no_index || !strcmp(s->path, "-") || !scan_filter_selects(&s->filter))
 		return 0;
 	return zones_get(s->path, spec->index_least ? spec->index_least : ZONES_LEAST, &s->stop,

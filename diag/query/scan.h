@@ -47,6 +47,7 @@ bool scan_filter_selects(const struct scan_filter *f);
 struct scan_spec {
 	struct scan_filter filter;
 	bool details; /* arguments, offsets, heads and paths of calls are asked for */
+	bool moved;   /* of calls only what call_moved needs; 'details' has it, too */
 	bool state;   /* descriptors and names are asked for: item_fd, stream_name ... */
 	bool no_index;
 	uint64_t index_least; /* bytes of a log that gets an index; 0: ZONES_LEAST */

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "diag/query/query_impl.h"
+#include "diag/record/describe.h"
 #include "harness/base/alloc.h"
 
 enum { BUCKETS = 40, GROUPS_MOST = 1 << 22 };
@@ -227,15 +228,13 @@ static unsigned bucket_of(int64_t ns)
 bool summed_add(struct summed *t, struct query_row *row)
 {
 	const struct record_call *c = &row->item->record->call;
-	const struct call_info *info = row->item->call;
-	const enum call_class class = info ? info->class : CALL_OTHER;
+	const int64_t moved = call_moved(row->item->call, c);
 	struct group *g = group_of(t, row);
 
 	g->measure[COLUMN_CALLS]++;
 	g->measure[COLUMN_ERRORS] += call_failed(c);
-	if ((class == CALL_READ || class == CALL_WRITE || class == CALL_COPY) && c->result > 0 &&
-		!c->unfinished)
-		g->measure[COLUMN_BYTES] += c->result;
+	if (moved > 0)
+		g->measure[COLUMN_BYTES] += moved;
 	g->measure[COLUMN_TOTAL_NS] += c->service_ns;
 	if (c->service_ns > g->measure[COLUMN_MAX_NS])
 		g->measure[COLUMN_MAX_NS] = c->service_ns;

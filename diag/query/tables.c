@@ -242,6 +242,7 @@ static int enter_log(struct cursor *c, const struct query_log *log, struct err *
 	const enum record_type of = table_of(c)->of;
 	const unsigned needs = c->needs | focus_needs(focus, of);
 	struct scan_spec spec = {.details = needs & NEEDS_DETAILS,
+		.moved = needs & NEEDS_MOVED,
 		.state = needs & NEEDS_STATE,
 		.no_index = q->spec.no_index,
 		.index_least = q->spec.index_least,

@@ -276,7 +276,7 @@ static int start(struct maker *m, const char *path, const char *log, uint64_t sp
 	rc = make_folder(path, m->e) ?: log_reader_new(log, &m->log, m->e);
 	if (rc)
 		return rc;
-	log_reader_brief(m->log, true);
+	log_reader_detail(m->log, LOG_BRIEF);
 	unlink(m->state_path);
 	return log_writer_new(m->state_path, "index", &m->state, m->e);
 }

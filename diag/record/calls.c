@@ -1,6 +1,5 @@
 #include "diag/record/calls.h"
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -223,6 +222,7 @@ static void read_args(struct call_info *info, const char *args)
 		case 'F': *(info->fd < 0 ? &info->fd : &info->fd2) = n; break;
 		case 'n': *(info->path < 0 ? &info->path : &info->path2) = n; break;
 		case 'q': info->offset = n; break;
+		case 'x': info->flags = strncmp(args, "x flags", 7) ? info->flags : n; break;
 		}
 		args += strcspn(args, ",");
 		args += *args == ',';
@@ -251,6 +251,7 @@ static void describe(struct call_info *info, const char *name)
 		.path = -1,
 		.path2 = -1,
 		.offset = -1,
+		.flags = -1,
 		.n_args = -1};
 	for (size_t i = 0; i < COUNT(meanings); i++) {
 		const struct meaning *m = &meanings[i];
@@ -267,8 +268,11 @@ static void describe(struct call_info *info, const char *name)
 			info->fd2 = -1;
 			info->fd = m->about == FIRST ? info->fd : -1;
 		}
-		return;
+		break;
 	}
+	info->messages = is_among(name, "sendmmsg recvmmsg");
+	if (strncmp(name, "recv", 4) != 0)
+		info->flags = -1;
 }
 
 /* Before main, so that tables need no lock. */

@@ -5,6 +5,7 @@
 #ifndef CULPRIT_DIAG_LOG_CALLS_H
 #define CULPRIT_DIAG_LOG_CALLS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 enum call_class {
@@ -25,6 +26,9 @@ struct call_info {
 	/* Indexes of arguments, or -1: descriptors, paths (two of rename, link, symlink ...), and
 	 * the position in the file at which a read or write begins. */
 	int8_t fd, fd2, path, path2, offset;
+	/* Of a receive: the argument with MSG_PEEK and MSG_TRUNC, or -1. */
+	int8_t flags;
+	bool messages; /* its result is a number of messages: sendmmsg recvmmsg */
 	int8_t n_args; /* -1: not known */
 	/* Arguments, "LETTER NAME" separated by commas, or NULL if not known. The letter is the
 	 * type: f descriptor, F directory descriptor (may be AT_FDCWD), d decimal, x hex, o octal,

@@ -117,19 +117,48 @@ static int argument(const char *args, const char *wanted)
 	return -1;
 }
 
+static bool moves_bytes(const struct call_info *info)
+{
+	return info &&
+		(info->class == CALL_READ || info->class == CALL_WRITE || info->class == CALL_COPY);
+}
+
 int64_t call_asked(const struct call_info *info, const struct record_call *c)
 {
 	int at;
 
+	if (!moves_bytes(info) || info->messages)
+		return -1;
 	if (c->asked)
 		return c->asked;
-	if (!info ||
-		(info->class != CALL_READ && info->class != CALL_WRITE && info->class != CALL_COPY))
-		return -1;
 	at = argument(info->args, "d count");
 	if (at < 0)
 		at = argument(info->args, "d len");
 	return at < 0 || c->args[at] > INT64_MAX ? -1 : (int64_t)c->args[at];
+}
+
+bool call_peeks(const struct call_info *info, const struct record_call *c)
+{
+	return info->flags >= 0 && c->args[info->flags] & MSG_PEEK;
+}
+
+int64_t call_moved(const struct call_info *info, const struct record_call *c)
+{
+	const bool cut = info && info->flags >= 0 && c->args[info->flags] & MSG_TRUNC;
+	int64_t asked;
+
+	if (!moves_bytes(info))
+		return -1;
+	if (c->unfinished || c->result <= 0)
+		return 0;
+	if (call_peeks(info, c))
+		return -1;
+	if (info->messages)
+		return cut || !c->asked ? -1 : (int64_t)c->asked;
+	if (!cut)
+		return c->result;
+	asked = call_asked(info, c);
+	return asked < c->result ? asked : c->result;
 }
 
 const char *open_flags_text(const struct stream *s, uint64_t flags, char out[OPEN_FLAGS_TEXT])

@@ -18,6 +18,15 @@ const char *call_file(struct stream_item *item, bool second, char *out, size_t s
 /* Bytes that a call of the classes READ, WRITE and COPY asked to move; -1: not known. */
 int64_t call_asked(const struct call_info *info, const struct record_call *c);
 
+/* Bytes that such a call moved; -1: not known, none such, or a receive that only looks. The result
+ * does not say it of sendmmsg and recvmmsg, which return a number of messages, nor of a receive
+ * with MSG_TRUNC, which returns a datagram's length though less fits. Needs the arguments of calls
+ * whose call_info has 'messages' or 'flags'. */
+int64_t call_moved(const struct call_info *info, const struct record_call *c);
+
+/* Is it a receive that leaves what it reads to the next one? */
+bool call_peeks(const struct call_info *info, const struct record_call *c);
+
 /* "O_WRONLY|O_CREAT" in 'out', which is returned; NULL: the log is of another architecture, where
  * the flags have other numbers. */
 const char *open_flags_text(const struct stream *s, uint64_t flags, char out[OPEN_FLAGS_TEXT]);

@@ -89,9 +89,11 @@ int log_reader_new(const char *path, struct log_reader **out, struct err *e);
 /* A log that begins at byte 'base' of the file and goes on to its end. */
 int log_reader_inside(const char *path, uint64_t base, struct log_reader **out, struct err *e);
 
-/* brief: calls are read without arguments, offset, what they asked for, position, head and paths,
- * which takes half the time. Before the first record of a block. */
-void log_reader_brief(struct log_reader *r, bool brief);
+/* What is read of calls. BRIEF leaves out arguments, offset, what they asked for, position, head
+ * and paths, which takes half the time. MOVED does so but in blocks with calls of which
+ * call_moved() needs more. Before the first record of a block. */
+enum log_detail { LOG_WHOLE, LOG_BRIEF, LOG_MOVED };
+void log_reader_detail(struct log_reader *r, enum log_detail detail);
 
 /* Goes on at byte 'offset' of the log, where a block begins that has 'before' records before it; if
  * it has not, log_next says that the log is damaged. -ESPIPE: not a file. */

@@ -14,12 +14,14 @@ struct log_reader {
 	uint64_t base;   /* where the log begins in its file */
 	uint64_t offset; /* of the block; from 'base' on */
 	uint64_t next;   /* of the next block */
-	bool brief;
+	enum log_detail detail;
 	const uint8_t *pos, *end;
 	uint32_t block_left; /* records of the block that are still to come */
+	bool whole, needy;   /* MOVED: the block is read whole; it has calls that need that */
 	uint64_t records;
 	bool ended; /* the END record has been read */
 	struct log_head head;
+	const struct call_arch *arch;
 	struct layout_state state;
 	struct record rec;
 	/* More than a block: a call's fields are read as eight bytes each, masked, and checked
@@ -99,6 +101,7 @@ int log_reader_inside(const char *path, uint64_t base, struct log_reader **out, 
 			path, n);
 	else
 		rc = read_head(head, path, &r->head, e);
+	r->arch = call_arch(r->head.arch);
 	r->base = base;
 	r->offset = r->next = LAYOUT_HEAD;
 	r->pos = r->end = r->block + LAYOUT_BLOCK_HEAD;
@@ -120,9 +123,9 @@ bool log_reader_ended(const struct log_reader *r)
 	return r->ended;
 }
 
-void log_reader_brief(struct log_reader *r, bool brief)
+void log_reader_detail(struct log_reader *r, enum log_detail detail)
 {
-	r->brief = brief;
+	r->detail = detail;
 }
 
 int log_reader_seek(struct log_reader *r, uint64_t offset, uint64_t before, struct err *e)
@@ -238,6 +241,8 @@ static int next_block(struct log_reader *r, struct err *e)
 	r->pos = r->block + LAYOUT_BLOCK_HEAD;
 	r->end = r->pos + payload;
 	memset(&r->state, 0, sizeof(r->state));
+	r->whole = r->needy; /* such blocks follow each other */
+	r->needy = false;
 	return 1;
 }
 
@@ -741,13 +746,47 @@ static bool get_end(struct log_reader *r)
 	return r->rec.end.records == r->records;
 }
 
+static bool get_record(struct log_reader *r);
+
+/* Reads again what has been read of the block, so that arguments are known from here on. */
+static void read_whole(struct log_reader *r)
+{
+	const uint8_t *at = r->pos;
+
+	memset(&r->state, 0, sizeof(r->state));
+	r->whole = true;
+	r->pos = r->block + LAYOUT_BLOCK_HEAD;
+	while (r->pos < at && get_record(r))
+		;
+	r->rec.type = RECORD_CALL; /* the one at hand */
+}
+
+static bool get_call_moved(struct log_reader *r)
+{
+	const uint8_t *at = r->pos;
+	const struct call_info *info;
+	uint64_t control;
+
+	if (!get_control(r, &at, &control))
+		return false;
+	info = call_info(r->arch, r->rec.call.nr);
+	if (info && (info->messages || info->flags >= 0)) {
+		r->needy = true;
+		if (!r->whole)
+			read_whole(r);
+	}
+	return r->whole ? get_call(r) : get_call_brief(r);
+}
+
 static bool get_record(struct log_reader *r)
 {
 	uint8_t tag = *r->pos;
 
 	r->rec.type = type_of(tag);
 	if (r->rec.type == RECORD_CALL)
-		return r->brief ? get_call_brief(r) : get_call(r);
+		return r->detail == LOG_WHOLE    ? get_call(r)
+			: r->detail == LOG_BRIEF ? get_call_brief(r)
+						 : get_call_moved(r);
 	r->pos++;
 	switch (r->rec.type) {
 	case RECORD_SIGNAL: return get_signal(r, tag);

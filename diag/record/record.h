@@ -79,7 +79,8 @@ struct record_call {
 	 * the new position after lseek. -1: none, or not recorded. */
 	int64_t offset;
 	/* Bytes that a readv or recvmsg asked for: the sum over its buffers, at most what the
-	 * kernel moves at once. 0: not known, or the arguments say it, or there is an offset. */
+	 * kernel moves at once. Of sendmmsg and recvmmsg, whose result is a number of messages: the
+	 * bytes in these. 0: not known, or the arguments say it, or there is an offset. */
 	uint32_t asked;
 	/* In a log of flows, calls that moved bytes on a TCP socket: the connection's sequence
 	 * number behind the last of them (tcp_sock.write_seq of a send, copied_seq of a receive,

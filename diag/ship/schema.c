@@ -17,7 +17,7 @@ bool schema_has_table(const struct query_table *t)
 
 bool schema_stores(const struct column *c)
 {
-	return !(c->needs & OF_PLACE) && !c->derived;
+	return !(c->needs & OF_PLACE);
 }
 
 bool schema_is_whole(const struct column *c)
@@ -82,8 +82,6 @@ static char *rows_table(const char *db, const struct query_table *t)
 				f);
 		else if (schema_stores(c))
 			fprintf(f, ", `%s` %s", c->name, type_of(c));
-		else if (c->derived)
-			fprintf(f, ", `%s` Nullable(Int64) ALIAS %s", c->name, c->derived);
 	}
 	fprintf(f, ") ENGINE = MergeTree ORDER BY (_batch, _high, _low)");
 	fclose(f);

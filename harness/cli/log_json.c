@@ -87,7 +87,7 @@ static void json_call(json_t *o, struct stream_item *item)
 	if (c->offset != -1)
 		json_int(o, "offset", c->offset);
 	if (c->asked)
-		json_int(o, "asked", c->asked);
+		json_int(o, info && info->messages ? "bytes" : "asked", c->asked);
 	if (c->positioned)
 		json_int(o, "position", c->position);
 	if (c->head_size)

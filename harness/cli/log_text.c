@@ -160,7 +160,7 @@ static void print_call(const struct view *v, const struct stream_item *item)
 	if (c->offset != -1 && !says_offset(c, info))
 		printf(" offset=%lld", (long long)c->offset);
 	if (c->asked)
-		printf(" asked=%u", c->asked);
+		printf(" %s=%u", info && info->messages ? "bytes" : "asked", c->asked);
 	if (c->positioned)
 		printf(" position=%u", c->position);
 	if (c->head_size) {

@@ -5,6 +5,7 @@
 #include <sys/sysmacros.h>
 
 #include "harness/base/alloc.h"
+#include "diag/record/describe.h"
 #include "harness/base/text.h"
 #include "harness/cli/log_view.h"
 
@@ -160,16 +161,14 @@ static void add(struct totals *t, char *key, const struct row *from)
 static void add_call(struct view *v, struct stream_item *item)
 {
 	const struct record_call *c = &item->record->call;
-	const enum call_class class = item->call ? item->call->class : CALL_OTHER;
-	const bool moves = class == CALL_READ || class == CALL_WRITE || class == CALL_COPY;
+	const int64_t moved = call_moved(item->call, c);
 	uint64_t took_ns = c->service_ns > 0 ? (uint64_t)c->service_ns : 0;
 	struct row one = {
 		.count = 1, .errors = call_failed(c), .total_ns = took_ns, .max_ns = took_ns};
 	char key[20000];
 
 	one.histogram[histogram_bucket(took_ns)] = 1;
-	if (moves && c->result > 0 && !c->unfinished)
-		one.bytes = (uint64_t)c->result;
+	one.bytes = moved > 0 ? (uint64_t)moved : 0;
 	key_of_call(v, item, key, sizeof(key));
 	add(v->totals, key, &one);
 }

@@ -16,6 +16,7 @@
 
 #include <cmocka.h>
 
+#include "diag/record/describe.h"
 #include "diag/record/layout.h"
 #include "diag/record/reading.h"
 #include "harness/base/file.h"
@@ -390,6 +391,61 @@ static void test_roundtrip(void **state)
 	assert_int_equal(end.lost, 7);
 }
 
+/* MOVED reads blocks whole only where call_moved() needs it, and must come to the same. Few numbers
+ * of calls, so that blocks with and without such calls alternate. */
+static void test_moved_is_the_same_in_brief(void **state)
+{
+	const struct call_arch *arch = call_arch("x86_64");
+	const char *const receives[] = {"recvfrom", "recvmsg", "recvmmsg", "sendmmsg"};
+	const struct record *whole, *brief;
+	struct log_reader *r[2];
+	struct log_writer *w;
+	struct record rec;
+	unsigned told = 0;
+	struct err e;
+
+	(void)state;
+	restart(77);
+	unlink(path);
+	assert_int_equal(log_writer_new(path, "ptrace", &w, &e), 0);
+	for (unsigned i = 0; i < 20000; i++) {
+		fill(&rec);
+		if (rec.type == RECORD_CALL) {
+			const bool receive = i / 3000 % 2 && draw() % 64 == 0;
+			const char *name = receive ? receives[draw() % 4] : "write";
+
+			rec.call.nr = (uint32_t)call_number("x86_64", name);
+			rec.call.tid = (uint32_t)draw() % 3; /* so that arguments are in slots */
+			rec.call.result = (int64_t)(draw() % 1000);
+			rec.call.args[2] = draw() % 1000;
+			rec.call.args[3] = draw() & (MSG_PEEK | MSG_TRUNC);
+		}
+		assert_int_equal(log_write(w, &rec, &e), 0);
+	}
+	assert_int_equal(log_writer_end(w, 0, &e), 0);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(log_reader_new(path, &r[i], &e), 0);
+	log_reader_detail(r[1], LOG_MOVED);
+	while (log_next(r[0], &whole, &e) == 1) {
+		const struct call_info *info;
+
+		assert_int_equal(log_next(r[1], &brief, &e), 1);
+		assert_int_equal(brief->type, whole->type);
+		assert_int_equal(brief->number, whole->number);
+		if (whole->type != RECORD_CALL)
+			continue;
+		info = call_info(arch, whole->call.nr);
+		assert_int_equal(brief->call.seq, whole->call.seq);
+		assert_int_equal(brief->call.result, whole->call.result);
+		assert_int_equal(call_moved(info, &brief->call), call_moved(info, &whole->call));
+		told += call_moved(info, &whole->call) != whole->call.result &&
+			!whole->call.unfinished;
+	}
+	assert_true(told > 20);
+	for (int i = 0; i < 2; i++)
+		log_reader_free(r[i]);
+}
+
 /* Reads all of it; returns the last result, with the number of records read. */
 static int read_all(const char *name, uint64_t *n, struct err *e)
 {
@@ -703,6 +759,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_roundtrip),
+		cmocka_unit_test(test_moved_is_the_same_in_brief),
 		cmocka_unit_test(test_no_end_is_cut_short),
 		cmocka_unit_test(test_every_cut_is_found),
 		cmocka_unit_test(test_every_flipped_bit_is_found),

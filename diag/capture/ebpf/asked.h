@@ -44,11 +44,38 @@ __noinline u32 vector_bytes(u64 address, u64 size, u32 asked)
 	return v.sum < CALL_MAX ? v.sum : CALL_MAX;
 }
 
-/* Bytes that a readv or recvmsg asks for; 0: another call, or not known. */
-static __always_inline u32 asked_of_vector(struct traced_thread *t)
+/* struct mmsghdr of 64 bits: the length of its message is at byte 56 of 64. */
+static long message_step(u32 i, void *ctx)
+{
+	struct vector *v = ctx;
+	u32 size = 0;
+
+	if (bpf_probe_read_user(&size, sizeof(size), (void *)(v->base + i * 64 + 56)) < 0) {
+		v->sum = 0;
+		return 1;
+	}
+	v->sum += size;
+	return 0;
+}
+
+/* Bytes in the 'n' messages that a sendmmsg or recvmmsg moved; 0: not known. */
+__noinline u32 message_bytes(u64 address, s64 n)
+{
+	struct vector v = {.base = address};
+
+	if (n > 0)
+		bpf_loop(n, message_step, &v, 0);
+	return v.sum <= 0xffffffff ? v.sum : 0;
+}
+
+/* Bytes that a readv or recvmsg asks for, or that a sendmmsg or recvmmsg moved, which returned
+ * 'result'; 0: another call, or not known. */
+static __always_inline u32 asked_of_vector(struct traced_thread *t, s64 result)
 {
 	u32 nr = t->nr, asked = nr < RULES ? rules[nr].asked : ASKED_NONE;
 
+	if (asked == ASKED_MESSAGES)
+		return message_bytes(t->args[1], result);
 	if (asked != ASKED_VECTOR && asked != ASKED_HEADER)
 		return 0;
 	return vector_bytes(t->args[1], t->args[2], asked);
@@ -62,7 +89,28 @@ static __always_inline u32 asked_bytes(
 
 	if (asked == ASKED_LENGTH)
 		return t->args[2] < CALL_MAX ? t->args[2] : CALL_MAX;
-	return asked ? vector_bytes(t->args[1], t->args[2], asked) : 0;
+	return asked == ASKED_VECTOR || asked == ASKED_HEADER
+		? vector_bytes(t->args[1], t->args[2], asked)
+		: 0;
+}
+
+/* Bytes that a call moved which returned 'result'; as call_moved() of diag/record/describe.h, but 0
+ * where that does not know. A failed one: 'result'. */
+static __always_inline s64 moved_bytes(
+	struct traced_thread *t, const volatile struct call_rule *rule, s64 result)
+{
+	u32 flags = rule->flags < 0 ? 0 : t->args[rule->flags & 3], asked;
+
+	if (result <= 0)
+		return result;
+	if (flags & PEEK)
+		return 0;
+	if (rule->asked == ASKED_MESSAGES)
+		return flags & TRUNC ? 0 : message_bytes(t->args[1], result);
+	if (!(flags & TRUNC))
+		return result;
+	asked = asked_bytes(t, rule);
+	return asked < result ? asked : result;
 }
 
 #endif

@@ -47,6 +47,8 @@ static uint8_t asked_of(const char *name)
 		return ASKED_LENGTH;
 	if (!strcmp(name, "readv"))
 		return ASKED_VECTOR;
+	if (!strcmp(name, "sendmmsg") || !strcmp(name, "recvmmsg"))
+		return ASKED_MESSAGES;
 	return !strcmp(name, "recvmsg") ? ASKED_HEADER : ASKED_NONE;
 }
 
@@ -161,9 +163,6 @@ void rules_fill(const struct trace_request *r, struct call_rule rules[RULES])
 		rule->asked = asked_of(info->name);
 		rule->buffer = buffer_of(info->name);
 		rule->kind = kind_of(info);
-		if (!strcmp(info->name, "recvfrom"))
-			rule->flags = 3;
-		else if (!strcmp(info->name, "recvmsg"))
-			rule->flags = 2;
+		rule->flags = info->flags;
 	}
 }

@@ -62,8 +62,8 @@ enum fd_action {
 };
 
 /* Where a call that reads says how much it asks for: nowhere, its third argument, a vector of
- * buffers, a message header that has one. */
-enum asked_kind { ASKED_NONE, ASKED_LENGTH, ASKED_VECTOR, ASKED_HEADER };
+ * buffers, a message header that has one. MESSAGES: it tells what it moved, in each message. */
+enum asked_kind { ASKED_NONE, ASKED_LENGTH, ASKED_VECTOR, ASKED_HEADER, ASKED_MESSAGES };
 
 enum offset_kind { OFFSET_NONE, OFFSET_POSITION, OFFSET_ARGUMENT, OFFSET_POINTER, OFFSET_SEEK };
 

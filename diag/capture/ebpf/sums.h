@@ -312,7 +312,7 @@ static __always_inline void sum_call(
 {
 	u32 tid = t->tid;
 
-	sum_add(&t->key, now_ns, now_ns - t->start_ns, result);
+	sum_add(&t->key, now_ns, now_ns - t->start_ns, moved_bytes(t, rule, result));
 	if (rule->class == CLASS_POLL) {
 		t->polled_ns = now_ns;
 		bpf_map_update_elem(&pollers, &tid, &now_ns, 0);

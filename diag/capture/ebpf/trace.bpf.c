@@ -211,7 +211,7 @@ static __always_inline void fill_call(struct ev_call *e, struct account *a, stru
 	e->cpu_call_ns = causal ? processor_ns(t, now_ns) - t->cpu_enter_ns : 0;
 	e->start_ns = t->start_ns;
 	e->nr = t->nr;
-	e->asked = flags & EV_UNFINISHED || t->offset != -1 ? 0 : asked_of_vector(t);
+	e->asked = flags & EV_UNFINISHED || t->offset != -1 ? 0 : asked_of_vector(t, result);
 	e->result = result;
 	e->offset = t->offset;
 #pragma unroll

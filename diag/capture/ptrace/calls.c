@@ -94,6 +94,30 @@ static uint32_t vector_bytes(const struct tracee_thread *th, const struct call_i
 	return sum < CALL_MAX ? (uint32_t)sum : CALL_MAX;
 }
 
+/* The bytes in the messages that a sendmmsg or recvmmsg moved; 0: not known. */
+static uint32_t message_bytes(const struct tracee_thread *th)
+{
+	enum { AT_ONCE = 32 };
+	const struct record_call *c = &th->call;
+	struct mmsghdr headers[AT_ONCE];
+	uint64_t sum = 0;
+
+	for (int64_t i = 0; i < c->result; i += AT_ONCE) {
+		const size_t n = c->result - i < AT_ONCE ? (size_t)(c->result - i) : AT_ONCE,
+			     size = n * sizeof(*headers);
+		struct iovec local = {headers, size},
+			     remote = {
+				     (void *)(uintptr_t)(c->args[1] + (size_t)i * sizeof(*headers)),
+				     size};
+
+		if (process_vm_readv(th->tid, &local, 1, &remote, 1, 0) != (ssize_t)size)
+			return 0;
+		for (size_t j = 0; j < n; j++)
+			sum += headers[j].msg_len;
+	}
+	return sum < UINT32_MAX ? (uint32_t)sum : 0;
+}
+
 /* The position of an open file, as a thread of its process sees it; -1: there is none. */
 static int64_t position_of(pid_t tid, int fd, bool *append)
 {
@@ -184,6 +208,8 @@ void call_exit(struct tracee_thread *th, const struct call_info *info)
 	bool append;
 	int64_t end;
 
+	if (info && info->messages)
+		c->asked = message_bytes(th);
 	if (c->nr == SYS_lseek && c->result >= 0) {
 		c->offset = c->result;
 	} else if (th->append && c->result > 0) {
