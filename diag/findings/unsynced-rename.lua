@@ -3,7 +3,8 @@
 -- rename to the disk before the data.
 --
 -- Held against: rename of a file that the same process wrote, where no fsync or fdatasync of that file and no sync or
--- syncfs came in between, by anybody in the log. Not meant: a file put aside, whose new name begins with the old one
+-- syncfs came in between, by anybody in the log. All processes of a program are one finding: a build or a version
+-- control system starts hundreds, which all do the same. Not meant: a file put aside, whose new name begins with the old one
 -- (app.log to app.log.1); a file opened with O_SYNC or O_DSYNC. A log cannot show that the file system orders the two
 -- by itself (ext4 does where the target exists), or that the data need not survive a crash.
 
@@ -27,16 +28,17 @@ return {
 			on f.log = r.log and f.pid = r.pid and f.name = r.name and f.written < r.seq
 				and substr(f.path, -length(r.path)) = r.path
 			where substr(r.path2, 1, length(r.path)) <> r.path group by r.log, r.number)
-		select log, cell, node, process, pid, path, path2, t, min(number) number, count(*) renames, file
+		select log, cell, node, process, pid, path, path2, t, min(number) number, count(*) renames, file,
+			iif(count(distinct pid) > 1, ', by ' || count(distinct pid) || ' processes', '') by_many
 		from renames r where not exists (
 				select 1 from syncs s where s.log = r.log and s.file = r.file
 					and s.seq between r.written and r.seq)
 			and not exists (select 1 from syncs s where s.call in ('sync', 'syncfs') and s.log = r.log
 				and s.seq between r.written and r.seq)
 			and not exists (select 1 from durable d where d.log = r.log and d.name = r.name)
-		group by log, pid order by log, number]],
+		group by log, ifnull(process, pid) order by log, number]],
 	text = "{process} ({pid}) on {node} renamed {path} to {path2} at {t} s without a sync of what it had written; "
-		.. "files so renamed: {renames}",
+		.. "files so renamed: {renames}{by_many}",
 	todo = "call fsync on the new file before rename, and on its folder afterwards",
 	evidence = "select number, t, call, class, path, path2, bytes, errno from events where log = {log} "
 		.. "and pid = {pid} and (number = {number} or file = {file})",

@@ -19,7 +19,7 @@
 
 enum { SIZE = 4 << 20, PIECE = 4096, PIECES = SIZE / PIECE };
 
-static char buffer[65536];
+static _Alignas(4096) char buffer[65536];
 static const char *folder;
 
 static void die(const char *what)
@@ -81,7 +81,7 @@ static void do_small(bool well)
 
 static void do_scattered(bool well)
 {
-	int fd = open_or_die("data", O_RDONLY);
+	int fd = open_or_die("data", O_RDONLY | O_DIRECT); /* from the disk */
 
 	for (int i = 0; i < PIECES; i++)
 		if (pread(fd, buffer, PIECE, (off_t)(well ? i : i * 383 % PIECES) * PIECE) < 0)
