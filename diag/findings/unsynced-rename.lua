@@ -23,7 +23,8 @@ return {
 			where class = 'open' and flags like '%SYNC%'),
 		renames as materialized (
 			select r.*, f.file, max(f.written) written from files f join (
-				select log, cell, node, pid, process, seq, number, t, path, path2, basename(path) name
+				select log, cell, node, pid, process, seq, number, t, path2, basename(path) name,
+					iif(path like './%', substr(path, 3), path) path
 				from events where call in ('rename', 'renameat', 'renameat2') and result = 0) r
 			on f.log = r.log and f.pid = r.pid and f.name = r.name and f.written < r.seq
 				and substr(f.path, -length(r.path)) = r.path

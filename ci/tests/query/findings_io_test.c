@@ -13,7 +13,7 @@ static void test_unsynced_rename(void **state)
 	begin();
 	opened("/data/a.conf.tmp", 12);
 	moved("write", 0, 100, 100);
-	renamed("a.conf.tmp", "a.conf");
+	renamed("./a.conf.tmp", "a.conf");
 	synced();
 	opened("/data/other", 13);
 	synced();
