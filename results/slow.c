@@ -211,6 +211,8 @@ static void note_item(struct slow *s, const struct flow_request *r, const struct
 		.kind = kind_of(s, r),
 		.from_ns = r->received.end_ns,
 		.held_s = (float)((double)(parts->waiting + parts->disk) * 1e-9),
+		.data = r->call_bytes >= 4096 || r->answer_bytes >= 4096,
+		.bound = r->n_disks > 0,
 		.total_s = (float)((double)parts->total * 1e-9)};
 	/* A clock's offset is known to lie in an interval, so a way may seem to take less than
 	 * nothing. */

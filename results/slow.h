@@ -46,6 +46,9 @@
  * never busy before cannot be compared; neither can one with fewer than two independent seconds in
  * a phase, but as a peer.
  *
+ * The part is named only if most requests that must have a disk call have one bound to them: what
+ * is not bound would count as waiting in the server.
+ *
  * Memory: 56 bytes a request, 16 a disk call.
  */
 #ifndef CULPRIT_RESULTS_SLOW_H
@@ -126,6 +129,11 @@ struct slow_server {
 	double peers;    /* median of its peers' slowness; at least 1 */
 	double needed;   /* slowness / peers that the test needs */
 	bool stands_out;
+	/* Requests of the phase that is judged (during; without a fault all) that carry 4 KiB or
+	 * more, and those of them without a disk call: their time in the disk counts as waiting. If
+	 * they are most, no part inside of the server is named: part_known is false. */
+	uint64_t data, unbound;
+	bool part_known;
 	enum slow_part worst; /* that layer; SLOW_QUEUE if more was spent waiting for the disk */
 };
 

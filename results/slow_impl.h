@@ -14,6 +14,9 @@ struct slow_item {
 	float held_s;    /* waiting and disk: from its receipt to the last disk call's end */
 	int64_t from_ns; /* its receipt, on the server's clock */
 	uint8_t phase;   /* set by slow_done; SLOW_PHASES: outside of the seconds asked for */
+	/* It carries a page or more, so that its server has a file to read or write; a call on one
+	 * is bound to it. */
+	bool data, bound;
 };
 
 static inline int64_t slow_end_ns(const struct slow_item *it)

@@ -294,12 +294,35 @@ static void add_up(struct slow *s, struct slow_server *v)
 	free(all);
 }
 
+/* Of the requests that are judged, how many must have a disk call, and how many have none? */
+static void count_data(const struct slow *s, struct slow_server *v)
+{
+	const enum slow_phase judged = s->spec.onset_ns ? SLOW_DURING : SLOW_BEFORE;
+
+	v->data = v->unbound = 0;
+	for (size_t i = 0; i < s->n_items; i++) {
+		const struct slow_item *it = &s->items[i];
+
+		if (it->node != v->node || it->phase != judged || !it->data)
+			continue;
+		v->data++;
+		v->unbound += !it->bound;
+	}
+}
+
+/* On the way there or back it does not matter whether the disk calls are known. */
+static bool is_part_known(const struct slow_server *v)
+{
+	return v->worst == SLOW_THERE || v->worst == SLOW_BACK || 2 * v->unbound <= v->data;
+}
+
 /* Requests that wait for others' disk calls wait for the disk: which of both was more? */
 static void name_part(struct slow_server *v, size_t layer, const double parts_s[SLOW_PARTS])
 {
 	v->worst = slow_layer_part(layer);
 	if (v->worst == SLOW_DISK && parts_s[SLOW_QUEUE] > parts_s[SLOW_DISK])
 		v->worst = SLOW_QUEUE;
+	v->part_known = is_part_known(v);
 }
 
 /* The server's layer with the most excess; without any excess, the one that changed most. */
@@ -388,6 +411,7 @@ static bool judge(struct slow *s)
 	for (size_t i = 0; i < s->n_servers; i++) {
 		struct slow_server *v = &s->servers[i];
 
+		count_data(s, v);
 		choose_layer(v, outcomes + i, s->n_servers,
 			s->spec.onset_ns ? v->added_parts_s : v->phases[SLOW_BEFORE].parts_s);
 		tested |= v->tested;

@@ -63,6 +63,11 @@ static double part_share(const struct slow_server *v, enum slow_phase p, enum sl
 	return share_of(v->phases[p].parts_s[part], v->phases[p].time_s) * 100;
 }
 
+static const char *worst_words(const struct slow_server *v)
+{
+	return v->part_known ? slow_part_words(v->worst) : "in a part that is not known";
+}
+
 static double all_excess(const struct slow *s)
 {
 	double sum = 0;
@@ -70,6 +75,24 @@ static double all_excess(const struct slow *s)
 	for (size_t i = 0; i < s->n_servers; i++)
 		sum += s->servers[i].excess_s;
 	return sum;
+}
+
+static void say_part(const struct slow_server *v, FILE *out)
+{
+	if (v->part_known)
+		fprintf(out,
+			"%.0f %% of all request time, %.0f %% of it %s (before: %.0f %%, %.0f %%); for "
+			"the same work this layer was busy",
+			v->phases[SLOW_DURING].share * 100, part_share(v, SLOW_DURING, v->worst),
+			slow_part_words(v->worst), v->phases[SLOW_BEFORE].share * 100,
+			part_share(v, SLOW_BEFORE, v->worst));
+	else
+		fprintf(out,
+			"%.0f %% of all request time (before: %.0f %%; in which part is not known: "
+			"%llu of its %llu requests with data have no disk call bound to them); for "
+			"the same work it was busy",
+			v->phases[SLOW_DURING].share * 100, v->phases[SLOW_BEFORE].share * 100,
+			(unsigned long long)v->unbound, (unsigned long long)v->data);
 }
 
 static void say_found(const struct slow *s, FILE *out)
@@ -81,13 +104,11 @@ static void say_found(const struct slow *s, FILE *out)
 	for (size_t i = 0; i < n; i++) {
 		const struct slow_server *v = found[i];
 
+		fprintf(out, "%s%s took ", i ? "; " : "", name_of(s, v->node));
+		say_part(v, out);
 		fprintf(out,
-			"%s%s took %.0f %% of all request time, %.0f %% of it %s (before: %.0f %%, "
-			"%.0f %%); for the same work this layer was busy %.2f times as long as "
-			"before, its peers' %.2f times: %.0f %% of the time that was added",
-			i ? "; " : "", name_of(s, v->node), v->phases[SLOW_DURING].share * 100,
-			part_share(v, SLOW_DURING, v->worst), slow_part_words(v->worst),
-			v->phases[SLOW_BEFORE].share * 100, part_share(v, SLOW_BEFORE, v->worst),
+			" %.2f times as long as before, its peers' %.2f times: %.0f %% of the time "
+			"that was added",
 			v->slowness, v->peers, share_of(v->layer_excess_s, all_excess(s)) * 100);
 	}
 }
@@ -130,7 +151,7 @@ static void say_nothing(const struct slow *s, FILE *out)
 	fprintf(out,
 		"the slowest, %s, was busy %.2f times as long as before for the same work, where "
 		"it was slowest (%s), its peers %.2f times",
-		name_of(s, most->node), most->slowness, slow_part_words(most->worst), most->peers);
+		name_of(s, most->node), most->slowness, worst_words(most), most->peers);
 	if (most->differs)
 		fprintf(out, "; but that is %.0f %% of the time that was added, not most of it",
 			most->excess_share * 100);
@@ -149,7 +170,7 @@ static void say_compared(
 	fprintf(out,
 		"%s was busy %.2f times as long as %s for the same work %s, its peers %.2f times",
 		name_of(s, v->node), v->slowness, halves ? "before" : "all on average",
-		slow_part_words(v->worst), v->peers);
+		worst_words(v), v->peers);
 }
 
 char *slow_comparison_sentence(const struct slow *s, enum slow_compared what)

@@ -63,6 +63,8 @@ static struct flow_span span(int64_t begin, int64_t end, uint32_t node)
 		.begin_ns = begin, .end_ns = end, .node = node, .tid = 7, .how = FLOW_EXACT};
 }
 
+static bool unbound; /* disk calls are made, and not known */
+
 /* There and back take 1 ms each; waiting and disk as told. */
 static void put(struct flow_sink *sink, uint32_t server, int64_t at, int64_t waiting, int64_t disk)
 {
@@ -86,7 +88,7 @@ static void put(struct flow_sink *sink, uint32_t server, int64_t at, int64_t wai
 		.answered = span(done, done, server),
 		.returned = span(done + ms, done + ms, CLIENT),
 		.disks = &d,
-		.n_disks = 1,
+		.n_disks = unbound ? 0 : 1,
 		.fuse = &u,
 		.fuse_how = FLOW_THREAD,
 		.first_tid = 7};
@@ -158,6 +160,36 @@ static void the_slow_server_is_named(void **state)
 }
 
 /* Parts add up to the whole, in each phase. */
+/* What is not bound to a request seems to wait in the server: it is named, but no part of it. */
+static void no_part_without_disk_calls(void **state)
+{
+	struct slow_spec spec = spec_of(8, 16);
+	const struct slow_server *found[4];
+	struct flow *f;
+	struct slow *s;
+	char *sentence;
+	json_t *o;
+
+	(void)state;
+	unbound = true;
+	s = make(&spec, &f, 2, 8, 16, 5);
+	unbound = false;
+	sentence = slow_sentence(s);
+	assert_int_equal(slow_found(s, found, 4), 1);
+	assert_int_equal(found[0]->node, 2);
+	assert_int_equal(found[0]->data, 80);
+	assert_int_equal(found[0]->unbound, 80);
+	assert_false(found[0]->part_known);
+	assert_non_null(strstr(sentence, "80 of its 80 requests with data have no disk call"));
+	assert_null(strstr(sentence, "waiting in the server"));
+	o = slow_json(s);
+	assert_true(json_is_null(
+		json_object_get(json_array_get(json_object_get(o, "servers"), 2), "worst")));
+	json_decref(o);
+	free(sentence);
+	free_both(s, f);
+}
+
 static void parts_add_up(void **state)
 {
 	struct slow_spec spec = spec_of(8.05, 16.02); /* in the middle of requests */
@@ -398,6 +430,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_slow_server_is_named),
+		cmocka_unit_test(no_part_without_disk_calls),
 		cmocka_unit_test(parts_add_up),
 		cmocka_unit_test(who_waits_for_the_disk),
 		cmocka_unit_test(nothing_stands_out),
