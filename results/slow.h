@@ -31,13 +31,14 @@
  *    freedom; Higgins and Thompson 2002) where the fault has no part in it: the peers' changes, all
  *    servers from the first half of the phase before to the second, the peers' halves during.
  * 4. Test. Student's t with Welch's and Satterthwaite's degrees of freedom, one-sided, at 5 % for
- *    all servers and layers together: Bonferroni's correction for servers; a layer has its share of
- *    all time before the fault of the level. Fewer than half of the servers may differ; the most
- *    for which the last one still does (Rosner 1983).
+ *    all servers and layers together: Bonferroni's correction for servers; all layers as one have
+ *    half of the level, and each by itself its share of all time before the fault of the rest. (A
+ *    layer that was almost idle before cannot be compared; the whole server can.) Fewer than half
+ *    of the servers may differ; the most for which the last one still does (Rosner 1983).
  * 5. Share. A server's excess is the busy time during the fault beyond what the same work would
  *    have taken with its peers' change, of all its layers. Named are those that pass the test in
- *    their layer with most excess and have an equal part of all servers' excess at least, and only
- *    if they have more than half of it together.
+ *    their layer with most excess, or as a whole, and have an equal part of all servers' excess at
+ *    least, and only if they have more than half of it together.
  *
  * The level is the customary one; the rule has no other constant: "most" is more than half, "an
  * equal part" is 1/n. Assumed: the workload's procedures occurred before the fault, with the same
@@ -124,7 +125,8 @@ struct slow_server {
 	double excess_s, layer_excess_s, excess_share;
 	/* Of its layer with the most excess. */
 	bool tested, differs;
-	double p;        /* of the test, for all servers and layers; 1: not tested */
+	bool whole; /* the figures below are of all its layers as one: these differ, that not */
+	double p;   /* of the test, for all servers and layers; 1: not tested */
 	double slowness; /* time for the same work, during over before */
 	double peers;    /* median of its peers' slowness; at least 1 */
 	double needed;   /* slowness / peers that the test needs */

@@ -244,6 +244,14 @@ static void measure(
 		free(lists[l].v);
 	}
 	free(taken.v);
+	for (size_t l = 0; l < SLOW_LAYERS; l++) /* disjoint, so that they add up */
+		for (size_t k = 0; k < d->n; k++) {
+			const struct slow_second *v = &slow_seconds_of(d, l, server)[k];
+			struct slow_second *whole = &slow_seconds_of(d, SLOW_WHOLE, server)[k];
+
+			whole->busy_s += v->busy_s;
+			whole->work_s += v->work_s;
+		}
 }
 
 static size_t length_of(const struct slow *s, enum slow_phase p)
@@ -263,7 +271,7 @@ void slow_demand_make(const struct slow *s, struct slow_demand *d)
 	d->n = d->n_before + length_of(s, SLOW_DURING);
 	for (int p = SLOW_BEFORE; p <= SLOW_DURING; p++)
 		slow_phase_ends(s, (enum slow_phase)p, &d->from_s[p], &to);
-	d->all = alloc_zero(SLOW_LAYERS * s->n_servers * d->n + 1, sizeof(*d->all));
+	d->all = alloc_zero(SLOW_JUDGED * s->n_servers * d->n + 1, sizeof(*d->all));
 	for (size_t i = 0; i < s->n_servers; i++)
 		measure(s, d, usual, i);
 	free(usual);

@@ -99,7 +99,8 @@ struct slow_usual {
 /* By procedure, at one server or (FLOW_NO_NODE) at all. The caller frees. */
 struct slow_usual *slow_usual_of(const struct slow *s, uint32_t node);
 
-enum { SLOW_LAYERS = 5 }; /* of a server: the parts but for SLOW_QUEUE, the deepest first */
+/* Of a server: the parts but for SLOW_QUEUE, the deepest first; behind them all of them as one. */
+enum { SLOW_LAYERS = 5, SLOW_WHOLE = SLOW_LAYERS, SLOW_JUDGED };
 enum slow_part slow_layer_part(size_t layer);
 
 /* A layer of a server in a second: how long it was busy while no deeper one was, and what the

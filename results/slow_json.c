@@ -77,6 +77,7 @@ static json_t *server(const struct slow *s, const struct slow_server *v)
 	json_object_set_new(o, "p", real(v->p));
 	json_object_set_new(
 		o, "worst", v->part_known ? json_string(slow_part_name(v->worst)) : json_null());
+	json_object_set_new(o, "whole", json_boolean(v->whole));
 	json_object_set_new(o, "data", json_integer((json_int_t)v->data));
 	json_object_set_new(o, "unbound", json_integer((json_int_t)v->unbound));
 	return o;

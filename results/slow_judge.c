@@ -329,7 +329,7 @@ static void name_part(struct slow_server *v, size_t layer, const double parts_s[
 static void choose_layer(struct slow_server *v, const struct outcome *layers, size_t stride,
 	const double parts_s[SLOW_PARTS])
 {
-	const struct outcome *best = NULL;
+	const struct outcome *best = NULL, *whole = &layers[SLOW_WHOLE * stride];
 	size_t at = 0;
 
 	for (size_t l = 0; l < SLOW_LAYERS; l++) {
@@ -348,6 +348,8 @@ static void choose_layer(struct slow_server *v, const struct outcome *layers, si
 	if (!best)
 		return;
 	name_part(v, at, parts_s);
+	v->whole = !best->marked && whole->known && whole->p < best->p;
+	best = v->whole ? whole : best;
 	v->tested = true;
 	v->differs = best->marked;
 	v->p = best->p;
@@ -376,11 +378,13 @@ static bool mark(struct slow *s)
 	return named > 0.5;
 }
 
-/* Each layer's share of all servers' time before the fault: of the level, too. */
-static void weigh(const struct slow_layer layers[SLOW_LAYERS], size_t n_servers, double *out)
+/* Shares of the level: the whole has half of it, each layer of the rest its share of all servers'
+ * time before the fault. */
+static void weigh(const struct slow_layer layers[SLOW_JUDGED], size_t n_servers, double *out)
 {
 	double all = 0;
 
+	out[SLOW_WHOLE] = 0.5;
 	for (size_t l = 0; l < SLOW_LAYERS; l++) {
 		out[l] = 0;
 		for (size_t i = 0; i < n_servers; i++)
@@ -388,25 +392,25 @@ static void weigh(const struct slow_layer layers[SLOW_LAYERS], size_t n_servers,
 		all += out[l];
 	}
 	for (size_t l = 0; l < SLOW_LAYERS && all > 0; l++)
-		out[l] /= all;
+		out[l] *= 0.5 / all;
 }
 
 /* Returns whether any server could be tested. */
 static bool judge(struct slow *s)
 {
-	struct outcome *outcomes = alloc_zero(SLOW_LAYERS * s->n_servers, sizeof(*outcomes));
-	struct slow_layer layers[SLOW_LAYERS] = {0};
+	struct outcome *outcomes = alloc_zero(SLOW_JUDGED * s->n_servers, sizeof(*outcomes));
+	struct slow_layer layers[SLOW_JUDGED] = {0};
 	struct slow_demand d;
-	double weights[SLOW_LAYERS];
+	double weights[SLOW_JUDGED];
 	bool tested = false;
 
 	slow_demand_make(s, &d);
-	for (size_t l = 0; l < SLOW_LAYERS; l++) {
+	for (size_t l = 0; l < SLOW_JUDGED; l++) {
 		layers[l].last = s->spec.onset_ns ? SLOW_DURING : SLOW_BEFORE;
 		slow_layer_make(&d, l, &layers[l]);
 	}
 	weigh(layers, s->n_servers, weights);
-	for (size_t l = 0; l < SLOW_LAYERS; l++)
+	for (size_t l = 0; l < SLOW_JUDGED; l++)
 		judge_layer(&layers[l], s->n_servers, weights[l], outcomes + l * s->n_servers);
 	for (size_t i = 0; i < s->n_servers; i++) {
 		struct slow_server *v = &s->servers[i];
@@ -416,7 +420,7 @@ static bool judge(struct slow *s)
 			s->spec.onset_ns ? v->added_parts_s : v->phases[SLOW_BEFORE].parts_s);
 		tested |= v->tested;
 	}
-	for (size_t l = 0; l < SLOW_LAYERS; l++)
+	for (size_t l = 0; l < SLOW_JUDGED; l++)
 		slow_layer_clear(&layers[l]);
 	slow_demand_clear(&d);
 	free(outcomes);

@@ -63,9 +63,12 @@ static double part_share(const struct slow_server *v, enum slow_phase p, enum sl
 	return share_of(v->phases[p].parts_s[part], v->phases[p].time_s) * 100;
 }
 
+/* Where the figures are from. */
 static const char *worst_words(const struct slow_server *v)
 {
-	return v->part_known ? slow_part_words(v->worst) : "in a part that is not known";
+	return v->whole         ? "in all"
+		: v->part_known ? slow_part_words(v->worst)
+				: "in a part that is not known";
 }
 
 static double all_excess(const struct slow *s)
@@ -81,11 +84,11 @@ static void say_part(const struct slow_server *v, FILE *out)
 {
 	if (v->part_known)
 		fprintf(out,
-			"%.0f %% of all request time, %.0f %% of it %s (before: %.0f %%, %.0f %%); for "
-			"the same work this layer was busy",
+			"%.0f %% of all request time, %.0f %% of it %s (before: %.0f %%, %.0f %%); "
+			"for the same work %s was busy",
 			v->phases[SLOW_DURING].share * 100, part_share(v, SLOW_DURING, v->worst),
 			slow_part_words(v->worst), v->phases[SLOW_BEFORE].share * 100,
-			part_share(v, SLOW_BEFORE, v->worst));
+			part_share(v, SLOW_BEFORE, v->worst), v->whole ? "it" : "this layer");
 	else
 		fprintf(out,
 			"%.0f %% of all request time (before: %.0f %%; in which part is not known: "
@@ -149,8 +152,8 @@ static void say_nothing(const struct slow *s, FILE *out)
 		return;
 	}
 	fprintf(out,
-		"the slowest, %s, was busy %.2f times as long as before for the same work, where "
-		"it was slowest (%s), its peers %.2f times",
+		"the slowest, %s, was busy %.2f times as long as before for the same work %s, "
+		"its peers %.2f times",
 		name_of(s, most->node), most->slowness, worst_words(most), most->peers);
 	if (most->differs)
 		fprintf(out, "; but that is %.0f %% of the time that was added, not most of it",

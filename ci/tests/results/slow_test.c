@@ -190,6 +190,41 @@ static void no_part_without_disk_calls(void **state)
 	free_both(s, f);
 }
 
+/* A server that stands still for a while each second: no layer was busy before for long enough to
+ * be compared, the server as a whole was. */
+static void a_pause_each_second(void **state)
+{
+	struct slow_spec spec = spec_of(8, 16);
+	const struct slow_server *found[4];
+	struct flow_spec flow = {0};
+	struct flow_sink none = {0}, sink;
+	struct flow *f;
+	struct slow *s;
+	char *sentence;
+
+	(void)state;
+	flow_new(&flow, &none, &f);
+	slow_new(&spec, &s);
+	sink = slow_sink(s);
+	for (int64_t t = 0; t < 200; t++)
+		for (uint32_t i = 0; i < SERVERS; i++) {
+			const bool stopped = i == 1 && t >= 80 && t < 160 && t % 10 < 3;
+			/* Waits are rare at any server, and of any length. */
+			const int64_t rare = (t + (int64_t)i * 17) % 67 ? 0 : (t % 3 + 1) * 3 * ms;
+
+			put(&sink, i, start + t * second / 10 + (int64_t)i * ms,
+				stopped ? (3 - t % 10) * 20 * ms : rare, 20 * ms);
+		}
+	slow_done(s, f);
+	sentence = slow_sentence(s);
+	if (slow_verdict(s) != SLOW_FOUND || slow_found(s, found, 4) != 1)
+		fail_msg("%s", sentence);
+	assert_int_equal(found[0]->node, 1);
+	assert_int_equal(found[0]->worst, SLOW_WAITING);
+	free(sentence);
+	free_both(s, f);
+}
+
 static void parts_add_up(void **state)
 {
 	struct slow_spec spec = spec_of(8.05, 16.02); /* in the middle of requests */
@@ -431,6 +466,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_slow_server_is_named),
 		cmocka_unit_test(no_part_without_disk_calls),
+		cmocka_unit_test(a_pause_each_second),
 		cmocka_unit_test(parts_add_up),
 		cmocka_unit_test(who_waits_for_the_disk),
 		cmocka_unit_test(nothing_stands_out),
