@@ -146,8 +146,14 @@ struct app_about {
 	bool anonymised;
 	/* Calls below root on mapped files, asynchronous ones, sendfile and the like. */
 	uint64_t not_captured;
-	bool shared_memory; /* ranks share memory: waits through it are in no edge */
+	bool shared_memory; /* ranks share memory: waits through it are in no message */
 };
+
+/* Do ranks wait for each other in ways that are in no edge? Throttling finds those through memory. */
+static inline bool app_misses_waits(const struct app_about *a)
+{
+	return a->shared_memory && !(a->method & APP_BY_THROTTLING);
+}
 
 /*
  * Reading. All of a trace is checked when it is opened: version, checksums, bounds, references, and

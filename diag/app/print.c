@@ -208,7 +208,7 @@ static void print_about(const struct app_trace *t, FILE *out)
 			"not captured  %" PRIu64
 			" calls that map files, copy between them, or are asynchronous\n",
 			a->not_captured);
-	if (a->shared_memory)
+	if (app_misses_waits(a))
 		fputs("warning       processes share memory: waits through it are not here\n", out);
 }
 

@@ -270,6 +270,10 @@ static int by_messages(struct capture *c, struct err *e)
 	if (rc)
 		return rc;
 	warn(&counts, true, !c->remote);
+	if (!c->o->check)
+		fputs("culprit capture: captured once; --check captures it twice, and says if it "
+		      "does not do the same again\n",
+			stderr);
 	return keep(c, "first", e);
 }
 

@@ -85,6 +85,11 @@ static int look_at_trace(struct replay *r, size_t *ranks, struct err *e)
 			"copies", (int)copies, "application_s",
 			seconds > 0 ? json_real(seconds) : json_null(), "application", application);
 	json_decref(application);
+	if (!rc && app_misses_waits(app_about(t)))
+		tell(r,
+			"warning: its processes share memory, and waits through it are not in the "
+			"trace: calls may come before what they waited for, and fail; captured "
+			"with --method throttle it has those waits");
 	if (!rc && copies > 1)
 		rc = scale(r, t, e);
 	app_free(t);

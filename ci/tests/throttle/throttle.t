@@ -54,11 +54,16 @@ check "the same by messages" capture m -- "$helper" -k futex "$tmp/truem" 1 3 60
 compare "$tmp/m" "$tmp/truem"
 check "... shows none of what went through shared memory" [ "$(count "$tmp/got")" -eq 0 ]
 check "... and says so, and what would" grep -q "3 processes share memory.* (no wait of any of them is): --method throttle finds them" "$tmp/m.said"
+check "... and that a second capture would tell more" grep -q "captured once; --check captures it twice" "$tmp/m.said"
+said=$("$culprit" replay --inventory "$tmp/none.lua" "$tmp/m" 2>&1)
+check "a replay of it says so, too" grep -q "share memory, and waits through it are not in the trace" <<<"$said"
 
 check "both methods together" capture both --method both -- "$helper" -k pipe,futex "$tmp/trueb" 6 3 60
 compare "$tmp/both" "$tmp/trueb"
 check "... find all waits" [ "$missing" -eq 0 ]
 check "... and no others" [ "$extra" -eq 0 ]
+said=$("$culprit" replay --inventory "$tmp/none.lua" "$tmp/both" 2>&1)
+check "... so that a replay does not warn" [ "$(grep -c "share memory" <<<"$said")" -eq 0 ]
 said=$(grep "^waits: " "$tmp/both.said")
 check "... and tell what messages do not show: $said" grep -q "^waits: [1-9][0-9]* by messages, 0 of them by these only; [1-9][0-9]* by throttling, [1-9][0-9]* of them by this only$" <<<"$said"
 check "... by name" bash -c "grep '^only by throttling: ' '$tmp/both.said' | sed -E 's/^only by throttling: ([0-9]+)\.0:([0-9]+) after ([0-9]+)\.0:([0-9]+)$/\1:\2 \3:\4/' | sort >'$tmp/only' && [ -s '$tmp/only' ] && [ -z \"\$(comm -23 '$tmp/only' '$tmp/want')\" ]"
