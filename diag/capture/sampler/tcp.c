@@ -2,14 +2,13 @@
  * kernel has it. */
 #include <arpa/inet.h>
 #include <errno.h>
-#include <libmnl/libmnl.h>
 #include <linux/inet_diag.h>
 #include <linux/sock_diag.h>
 #include <linux/tcp.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/time.h>
 
+#include "diag/capture/sampler/netlink.h"
 #include "diag/capture/sampler/sampler.h"
 
 enum {
@@ -27,18 +26,15 @@ enum {
 	/* The others have no struct tcp_info. */
 	STATES = 1 << ESTABLISHED | 1 << SYN_SENT | 1 << FIN_WAIT1 | 1 << FIN_WAIT2 |
 		1 << CLOSE_WAIT | 1 << LAST_ACK | 1 << LISTEN | 1 << CLOSING,
-	BUFFER_BYTES = 64 << 10,
 	/* A dump that goes on while sockets come and go may leave one out: so long it is not
 	 * forgotten. */
 	MISSING_TICKS = 3,
 };
 
 struct tcp {
-	struct mnl_socket *nl;
-	uint32_t seq;
+	struct netlink *nl;
 	uint16_t *listening; /* ports on which the sampled processes listen */
 	size_t n_listening, listening_room;
-	char buffer[BUFFER_BYTES] __attribute__((aligned(8)));
 };
 
 /* Where each reading lies in struct tcp_info; a kernel older than the field gives a shorter one. */
@@ -131,25 +127,7 @@ static void take_socket(const struct nlmsghdr *h, struct sampler_snapshot *s)
 
 int tcp_parse(const void *data, size_t size, struct sampler_snapshot *s)
 {
-	const struct nlmsghdr *h = data;
-	int left = (int)size;
-
-	for (; mnl_nlmsg_ok(h, left); h = mnl_nlmsg_next(h, &left)) {
-		int code = 0;
-
-		/* libmnl takes lengths from 2^31 on for negative ones. */
-		if (h->nlmsg_len > (unsigned)left)
-			break;
-		if (h->nlmsg_type == SOCK_DIAG_BY_FAMILY)
-			take_socket(h, s);
-		if (h->nlmsg_type != NLMSG_DONE && h->nlmsg_type != NLMSG_ERROR)
-			continue;
-		/* Both begin with a code. */
-		if (mnl_nlmsg_get_payload_len(h) >= sizeof(code))
-			memcpy(&code, mnl_nlmsg_get_payload(h), sizeof(code));
-		return code < 0 && code > -4096 ? code : 0;
-	}
-	return 1;
+	return netlink_parse(data, size, SOCK_DIAG_BY_FAMILY, take_socket, s);
 }
 
 static int dump(struct tcp *t, uint8_t family, struct sampler_snapshot *s)
@@ -158,31 +136,13 @@ static int dump(struct tcp *t, uint8_t family, struct sampler_snapshot *s)
 		MNL_ALIGN(sizeof(struct inet_diag_req_v2))] __attribute__((aligned(8)));
 	struct nlmsghdr *h = mnl_nlmsg_put_header(request);
 	struct inet_diag_req_v2 *r = mnl_nlmsg_put_extra_header(h, sizeof(*r));
-	int rc = 1;
 
 	h->nlmsg_type = SOCK_DIAG_BY_FAMILY;
-	h->nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
-	h->nlmsg_seq = ++t->seq;
 	r->sdiag_family = family;
 	r->sdiag_protocol = IPPROTO_TCP;
 	r->idiag_ext = 1 << (INET_DIAG_INFO - 1);
 	r->idiag_states = STATES;
-	if (mnl_socket_sendto(t->nl, h, h->nlmsg_len) < 0)
-		return -errno;
-	while (rc > 0) {
-		const struct nlmsghdr *first = (const void *)t->buffer;
-		ssize_t n = mnl_socket_recvfrom(t->nl, t->buffer, sizeof(t->buffer));
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return errno == EAGAIN ? -ETIMEDOUT : -errno;
-		/* What is left of an answer that was given up. */
-		if ((size_t)n >= sizeof(*first) && first->nlmsg_seq != t->seq)
-			continue;
-		rc = tcp_parse(t->buffer, (size_t)n, s);
-	}
-	return rc;
+	return netlink_dump(t->nl, h, SOCK_DIAG_BY_FAMILY, take_socket, s);
 }
 
 static int list_sockets(struct tcp *t, struct sampler_snapshot *s, struct err *e)
@@ -312,19 +272,17 @@ int tcp_read(struct tcp *t, struct processes *p, const struct sampler_snapshot *
 
 int tcp_new(struct tcp **out, struct err *e)
 {
-	const struct timeval patience = {.tv_sec = 1};
 	struct sampler_snapshot probe = {0};
 	struct tcp *t = calloc(1, sizeof(*t));
 	int rc;
 
 	if (!t)
 		return err_errno(e, -ENOMEM, "cannot list sockets");
-	t->nl = mnl_socket_open2(NETLINK_SOCK_DIAG, SOCK_CLOEXEC);
-	if (!t->nl || mnl_socket_bind(t->nl, 0, MNL_SOCKET_AUTOPID) < 0) {
-		rc = err_set(e, -EOPNOTSUPP, "this kernel has no sock_diag (%s)", strerror(errno));
+	rc = netlink_new(NETLINK_SOCK_DIAG, &t->nl);
+	if (rc) {
+		rc = err_set(e, -EOPNOTSUPP, "this kernel has no sock_diag (%s)", strerror(-rc));
 		goto out;
 	}
-	setsockopt(mnl_socket_get_fd(t->nl), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
 	rc = dump(t, AF_INET, &probe);
 	if (rc)
 		rc = err_set(e, -EOPNOTSUPP,
@@ -343,8 +301,7 @@ void tcp_free(struct tcp *t)
 {
 	if (!t)
 		return;
-	if (t->nl)
-		mnl_socket_close(t->nl);
+	netlink_free(t->nl);
 	free(t->listening);
 	free(t);
 }
