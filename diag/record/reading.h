@@ -15,14 +15,24 @@
  * processor time, the cpu_ readings are that group's (the first one going up); likewise the memory_
  * readings where one has a limit of memory. Elsewhere they are the machine's.
  *
+ * process_throttled_s and the process_ pressures are of the control groups that the sampled
+ * processes are in: a service's limits (io.max, cpu.max, memory.high) show there and not in the
+ * machine's disk or processors. Of the quotas going up from a group the first counts. Where there
+ * is no quota, or the kernel keeps no pressure of groups, there is no such reading.
+ *
+ * The qdisc_ readings are of the disciplines at the root and at the ingress of each interface: the
+ * kernel adds to a root what those below it drop and hold. What netem or a shaper delays is in
+ * their backlog.
+ *
  * Processors and interfaces have readings of their own, too, where there are several: records with
  * record_reading_thing, whose sum is the reading without it.
  *
- * Sources: sock_diag(7) with INET_DIAG_INFO (struct tcp_info, linux/tcp.h),
+ * Sources: sock_diag(7) with INET_DIAG_INFO (struct tcp_info, linux/tcp.h), rtnetlink(7) with
+ * RTM_GETQDISC (struct gnet_stats_queue, linux/gen_stats.h),
  * /proc/net/dev, /proc/diskstats, /proc/pressure, /proc/stat, /proc/meminfo,
- * /proc/PID/{stat,schedstat,io}, /proc/vmstat; of control groups (cgroups(7)) version 1
+ * /proc/PID/{stat,schedstat,io,cgroup}, /proc/vmstat; of control groups (cgroups(7)) version 1
  * cpuacct.usage_percpu, cpu.stat, memory.{usage_in_bytes,limit_in_bytes,stat}, version 2 cpu.stat,
- * cpu.pressure, memory.{current,max,stat,pressure}.
+ * {cpu,io}.pressure, memory.{current,max,stat,pressure}.
  *
  * Numbers of readings are in logs: new ones come last.
  */
@@ -142,7 +152,20 @@ enum reading_kind { READING_COUNT, READING_LEVEL };
 	X(DRIVE_WRITTEN, "drive_written_bytes", "bytes", COUNT, "written to that drive")           \
 	X(DRIVE_BUSY, "drive_busy_s", "s", COUNT, "time in which that drive had something to do")  \
 	X(MEMORY_UNWRITTEN, "memory_unwritten_bytes", "bytes", LEVEL,                              \
-		"of files, changed in the machine's memory, not yet on any drive")
+		"of files, changed in the machine's memory, not yet on any drive")                 \
+	X(CPU_STEAL, "cpu_steal_s", "s", COUNT,                                                    \
+		"time in which the machine's processors were kept for others by its hypervisor")   \
+	X(QDISC_DROPPED, "qdisc_dropped_packets", "packets", COUNT,                                \
+		"dropped by the interfaces' queueing disciplines (tc), lo left out")               \
+	X(QDISC_OVERLIMITS, "qdisc_overlimits", "times", COUNT,                                    \
+		"times that they held a packet back to keep a rate")                               \
+	X(QDISC_BACKLOG, "qdisc_backlog_bytes", "bytes", LEVEL, "waiting in them to be sent")      \
+	X(PROCESS_THROTTLED, "process_throttled_s", "s", COUNT,                                    \
+		"processor time that a quota on the processes' control groups held back")          \
+	X(PROCESS_IO_PRESSURE, "process_io_pressure_s", "s", COUNT,                                \
+		"time in which something in these groups waited for storage (PSI, some)")          \
+	X(PROCESS_MEMORY_PRESSURE, "process_memory_pressure_s", "s", COUNT,                        \
+		"time in which something in these groups waited for memory (PSI, some)")
 
 enum reading {
 #define READING_ENUM(e, name, unit, kind, definition) READING_##e,

@@ -12,7 +12,7 @@ const char *cgroup_controller_name(enum cgroup_controller c)
 {
 	static const char *const names[] = {"cpu", "cpuacct", "memory"};
 
-	return names[c];
+	return c < CGROUP_CONTROLLERS ? names[c] : NULL;
 }
 
 /* Is 'word' one of those in 'list', which ends at 'end' or NUL and has them apart by 'apart'? */
@@ -84,7 +84,8 @@ static bool group_path(
 	return false;
 }
 
-/* 0, 1 or 2: what a line of mountinfo is to the controller; 'root': which group is mounted. */
+/* 0, 1 or 2: what a line of mountinfo is to the controller (NULL: version 2 without any); 'root':
+ * which group is mounted. */
 static unsigned mounted(
 	const char *line, const char *controller, char root[PATH_MAX], char point[PATH_MAX])
 {
@@ -97,9 +98,11 @@ static unsigned mounted(
 	type += 3;
 	options = skip_fields(type, 2);
 	if (!strncmp(type, "cgroup ", 7))
-		return listed(options, end, controller, ", \n") ? 1 : 0;
+		return controller && listed(options, end, controller, ", \n") ? 1 : 0;
 	if (strncmp(type, "cgroup2 ", 8))
 		return 0;
+	if (!controller)
+		return 2;
 	has = cgroup_read(point, "cgroup.controllers");
 	return has && listed(has, has + strlen(has), controller, " \n") ? 2 : 0;
 }

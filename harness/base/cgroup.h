@@ -9,8 +9,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* CPUACCT counts processor time in version 1; version 2 does that without a controller. */
-enum cgroup_controller { CGROUP_CPU, CGROUP_CPUACCT, CGROUP_MEMORY, CGROUP_CONTROLLERS };
+/* CPUACCT counts processor time in version 1; version 2 does that without a controller. Pressure
+ * is no controller: version 2 alone keeps it, beside version 1, too. */
+enum cgroup_controller {
+	CGROUP_CPU,
+	CGROUP_CPUACCT,
+	CGROUP_MEMORY,
+	CGROUP_CONTROLLERS,
+	CGROUP_PRESSURE = CGROUP_CONTROLLERS
+};
 
 struct cgroup_place {
 	unsigned version; /* 1 or 2; 0: the controller is in no hierarchy that is mounted here */
@@ -27,7 +34,7 @@ struct cgroup_place cgroup_place(
 /* Of this process. */
 struct cgroup_place cgroup_own(enum cgroup_controller c);
 
-const char *cgroup_controller_name(enum cgroup_controller c);
+const char *cgroup_controller_name(enum cgroup_controller c); /* "memory"; NULL: it is none */
 
 /* The text of a file of a group; NULL: there is none. The caller frees. */
 char *cgroup_read(const char *group, const char *file);

@@ -245,6 +245,117 @@ static void odd_files_are_left_out(void **state)
 	snapshot_free(&s);
 }
 
+static const struct thing *with(const struct sampler_snapshot *s, enum reading r)
+{
+	const struct thing *found = NULL;
+
+	for (size_t i = 0; i < s->n; i++)
+		if (s->things[i].has >> r & 1) {
+			assert_null(found);
+			found = &s->things[i];
+		}
+	return found;
+}
+
+static void see(struct process_groups *g, const char *groups, struct sampler_snapshot *s)
+{
+	snapshot_clear(s);
+	process_groups_see(g, groups);
+	process_groups_read(g, s);
+	snapshot_sort(s);
+}
+
+/* A service with limits of its own on a node that has none. */
+static void limits_of_a_service_are_read(void **state)
+{
+	struct process_groups g = {.mountinfo = strdup(mounts(v2_mounts))};
+	struct sampler_snapshot s = {0};
+	const struct thing *t;
+
+	(void)state;
+	put("two words/cgroup.controllers", "cpuset cpu io memory pids\n");
+	put("two words/srv/cpu.max", "50000 100000\n");
+	put("two words/srv/cpu.stat", "usage_usec 4000000\nnr_throttled 7\nthrottled_usec 12\n");
+	put("two words/srv/d/cpu.max", "max 100000\n");
+	put("two words/srv/d/cpu.stat", "usage_usec 4000000\nnr_throttled 0\nthrottled_usec 0\n");
+	put("two words/srv/d/io.pressure", "some avg10=0.00 avg60=0.00 avg300=0.00 total=99\n");
+	see(&g, "0::/pod/srv/d\n", &s);
+	t = with(&s, READING_PROCESS_THROTTLED);
+	assert_non_null(t);
+	assert_int_equal(value(t, READING_PROCESS_THROTTLED), 12000);
+	t = with(&s, READING_PROCESS_IO_PRESSURE);
+	assert_non_null(t);
+	assert_int_equal(value(t, READING_PROCESS_IO_PRESSURE), 99);
+	assert_null(with(&s, READING_PROCESS_MEMORY_PRESSURE));
+
+	/* Its processes are in two groups below one quota, which counts once. */
+	put("two words/srv/e/memory.pressure", "some avg10=0.00 avg60=0.00 avg300=0.00 total=5\n");
+	process_groups_see(&g, "0::/pod/srv/e\n");
+	see(&g, "0::/pod/srv/d\n", &s);
+	assert_int_equal(g.n, 2);
+	assert_int_equal(
+		value(with(&s, READING_PROCESS_THROTTLED), READING_PROCESS_THROTTLED), 12000);
+	assert_int_equal(
+		value(with(&s, READING_PROCESS_MEMORY_PRESSURE), READING_PROCESS_MEMORY_PRESSURE),
+		5);
+
+	/* The quota goes, and comes at the group itself: seen without asking where the group is. */
+	put("two words/srv/cpu.max", "max 100000\n");
+	see(&g, "0::/pod/srv/d\n", &s);
+	assert_int_equal(g.n, 1);
+	assert_null(with(&s, READING_PROCESS_THROTTLED));
+	put("two words/srv/d/cpu.max", "1000 100000\n");
+	see(&g, "0::/pod/srv/d\n", &s);
+	assert_int_equal(value(with(&s, READING_PROCESS_THROTTLED), READING_PROCESS_THROTTLED), 0);
+	process_groups_clear(&g);
+	snapshot_free(&s);
+}
+
+/* Version 1 has the quota, version 2 beside it, without any controller, the pressure. */
+static void both_versions_are_read(void **state)
+{
+	struct process_groups g = {.mountinfo = strdup(mounts(v1_mounts))};
+	struct sampler_snapshot s = {0};
+
+	(void)state;
+	put("v2/cgroup.controllers", "hugetlb\n");
+	put("v2/other/io.pressure",
+		"some avg10=0.00 avg60=0.00 avg300=0.00 total=7\nfull total=1\n");
+	put("v1/cpu/lab/s1/cpu.cfs_quota_us", "10000\n");
+	put("v1/cpu/lab/s1/cpu.cfs_period_us", "20000\n");
+	put("v1/cpu/lab/s1/cpu.stat", "nr_throttled 7\nthrottled_time 900000000\n");
+	see(&g, v1_groups, &s);
+	assert_int_equal(
+		value(with(&s, READING_PROCESS_IO_PRESSURE), READING_PROCESS_IO_PRESSURE), 7);
+	assert_int_equal(
+		value(with(&s, READING_PROCESS_THROTTLED), READING_PROCESS_THROTTLED), 900000000);
+	process_groups_clear(&g);
+	snapshot_free(&s);
+}
+
+static void groups_that_do_not_tell_are_left_out(void **state)
+{
+	static const char *const groups[] = {"", "0::/\n", "0::/../neighbour\n", "0::/else/box\n",
+		"0::pod\n", "4:memory\n", "0::/pod/none\n"};
+	struct process_groups g = {.mountinfo = strdup(mounts(v2_mounts))};
+	struct sampler_snapshot s = {0};
+	char many[64];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(groups) / sizeof(groups[0]); i++) {
+		see(&g, groups[i], &s);
+		for (size_t k = 0; k < s.n; k++)
+			assert_int_equal(s.things[k].has, 0);
+	}
+	for (int i = 0; i < 2 * PROCESS_GROUPS; i++) {
+		snprintf(many, sizeof(many), "0::/pod/%d\n", i);
+		process_groups_see(&g, many);
+	}
+	assert_int_equal(g.n, PROCESS_GROUPS);
+	process_groups_clear(&g);
+	snapshot_free(&s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -252,6 +363,9 @@ int main(void)
 		cmocka_unit_test(version_two_is_read),
 		cmocka_unit_test(without_limits_the_machine_is_read),
 		cmocka_unit_test(odd_files_are_left_out),
+		cmocka_unit_test(limits_of_a_service_are_read),
+		cmocka_unit_test(both_versions_are_read),
+		cmocka_unit_test(groups_that_do_not_tell_are_left_out),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

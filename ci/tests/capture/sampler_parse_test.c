@@ -3,7 +3,10 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <libmnl/libmnl.h>
+#include <linux/gen_stats.h>
 #include <linux/inet_diag.h>
+#include <linux/pkt_sched.h>
+#include <linux/rtnetlink.h>
 #include <linux/sock_diag.h>
 #include <linux/tcp.h>
 #include <setjmp.h>
@@ -33,7 +36,7 @@ static const char
 		      "   8       0 sda 100 3 2048 70 50 1 4096 90 2 110 160 0 0 0 0 0 0\n"
 		      "   8       1 sda1 5 0 6 7 8 9 10 11 0 12 13\n"
 		      "   9       0 md0 5 0 6\n";
-static const char stat_text[] = "cpu  30 3 30 300 6 0 3 0 0 0\n"
+static const char stat_text[] = "cpu  30 3 30 300 6 0 3 5 9 9\n"
 				"cpu0 10 1 10 100 2 0 1 5 9 9\n"
 				"cpu1 20 2 20 200 4 0 2 0 0 0\n"
 				"cpu2 20 2\n"
@@ -130,6 +133,12 @@ static void node_texts_are_read(void **state)
 	assert_int_equal(value(&s.things[0], READING_CPU_BUSY), 16059041373816);
 	assert_string_equal(s.things[1].name, "cpu1");
 	snapshot_free(&s);
+	text_steal(stat_text, &t);
+	assert_int_equal(value(&t, READING_CPU_STEAL), 5);
+	t.has = 0;
+	text_steal("cpu  30 3 30 300 6 0 3\n", &t); /* before Linux 2.6.11 */
+	text_steal("cpu0 30 3 30 300 6 0 3 5 9 9\n", &t);
+	assert_int_equal(t.has, 0);
 	assert_true(text_pressure(pressure, &v));
 	assert_int_equal(v, 123456);
 	assert_false(text_pressure("full avg10=0.00 total=9\n", &v));
@@ -246,6 +255,58 @@ static void sockets_have_what_the_kernel_has(void **state)
 	snapshot_free(&s);
 }
 
+static size_t put_qdisc(
+	size_t at, int device, uint32_t parent, struct gnet_stats_queue q, size_t size)
+{
+	struct nlmsghdr *h = mnl_nlmsg_put_header(buffer + at);
+	struct tcmsg *m = mnl_nlmsg_put_extra_header(h, sizeof(*m));
+	struct gnet_stats_basic basic = {.bytes = 77};
+	struct nlattr *stats;
+
+	h->nlmsg_type = RTM_NEWQDISC;
+	m->tcm_ifindex = device;
+	m->tcm_parent = parent;
+	mnl_attr_put_strz(h, TCA_KIND, "tbf");
+	stats = mnl_attr_nest_start(h, TCA_STATS2);
+	mnl_attr_put(h, TCA_STATS_BASIC, sizeof(basic), &basic);
+	mnl_attr_put(h, TCA_STATS_QUEUE, size, &q);
+	mnl_attr_nest_end(h, stats);
+	/* The old form, which tells the same once more. */
+	mnl_attr_put(h, TCA_STATS, size, &q);
+	return at + MNL_ALIGN(h->nlmsg_len);
+}
+
+static size_t put_qdiscs(void)
+{
+	const struct gnet_stats_queue root = {.backlog = 3000, .drops = 7, .overlimits = 40},
+				      child = {.backlog = 3000, .drops = 5}, ingress = {.drops = 2};
+	size_t n = put_qdisc(0, 4, TC_H_ROOT, root, sizeof(root));
+
+	n = put_qdisc(n, 4, TC_H_MAKE(1 << 16, 1), child, sizeof(child));
+	n = put_qdisc(n, 4, TC_H_INGRESS, ingress, sizeof(ingress));
+	n = put_qdisc(n, 5, TC_H_ROOT, root, sizeof(root) - 4); /* a field too few, as none has */
+	return put_qdisc(n, 6, TC_H_ROOT, ingress, sizeof(ingress));
+}
+
+static void queues_of_a_device_are_added_up(void **state)
+{
+	struct sampler_snapshot s = {0};
+
+	(void)state;
+	assert_int_equal(qdisc_parse(buffer, put_done(put_qdiscs(), 0), &s), 0);
+	assert_int_equal(s.n, 2);
+	assert_int_equal(s.things[0].id, 4);
+	assert_int_equal(value(&s.things[0], READING_QDISC_DROPPED), 9);
+	assert_int_equal(value(&s.things[0], READING_QDISC_OVERLIMITS), 40);
+	assert_int_equal(value(&s.things[0], READING_QDISC_BACKLOG), 3000);
+	assert_int_equal(s.things[1].id, 6);
+	assert_int_equal(value(&s.things[1], READING_QDISC_DROPPED), 2);
+	assert_int_equal(qdisc_parse(buffer, put_done(0, -EOPNOTSUPP), &s), -EOPNOTSUPP);
+	assert_int_equal(qdisc_read(NULL, &s), -EOPNOTSUPP);
+	assert_int_equal(s.n, 2);
+	snapshot_free(&s);
+}
+
 /* Every beginning of every text, and texts with bytes changed at random, from heap blocks of just
  * that size. */
 static void feed(const char *text, size_t n)
@@ -260,6 +321,7 @@ static void feed(const char *text, size_t n)
 	copy[n] = '\0';
 	text_net_dev(copy, &s);
 	text_cpus(copy, &s);
+	text_steal(copy, &t);
 	text_diskstats(copy, 8, 0, &t);
 	text_pressure(copy, &v);
 	text_usage_percpu(copy, &s);
@@ -267,6 +329,7 @@ static void feed(const char *text, size_t n)
 	text_meminfo(copy, &t);
 	text_faults(copy, "", &t);
 	cgroup_place(copy, copy, CGROUP_MEMORY);
+	cgroup_place(copy, copy, CGROUP_PRESSURE);
 	text_process_stat(copy, &st);
 	text_schedstat(copy, &v);
 	text_io(copy, &t);
@@ -301,13 +364,11 @@ static void hostile_texts_do_no_harm(void **state)
 	}
 }
 
-static void damaged_messages_do_no_harm(void **state)
+static void damage(
+	size_t whole, int (*parse)(const void *data, size_t size, struct sampler_snapshot *s))
 {
-	size_t whole = put_done(put_socket(put_socket(0, 1, sizeof(struct tcp_info)), 2, 200), 0);
 	char sound[sizeof(buffer)];
 
-	(void)state;
-	srand(7);
 	memcpy(sound, buffer, whole);
 	for (size_t n = 0; n < whole + 20000; n++) {
 		struct sampler_snapshot s = {0};
@@ -317,12 +378,21 @@ static void damaged_messages_do_no_harm(void **state)
 		memcpy(copy, sound, size);
 		for (int i = rand() % 8; n > whole && i > 0; i--)
 			copy[(size_t)rand() % size] = (char)rand();
-		assert_true(tcp_parse(copy, size, &s) <= 1);
-		assert_true(s.n <= size / sizeof(struct inet_diag_msg));
+		assert_true(parse(copy, size, &s) <= 1);
+		assert_true(s.n <= size / sizeof(struct nlmsghdr));
 		snapshot_sort(&s);
 		snapshot_free(&s);
 		free(copy);
 	}
+}
+
+static void damaged_messages_do_no_harm(void **state)
+{
+	(void)state;
+	srand(7);
+	damage(put_done(put_socket(put_socket(0, 1, sizeof(struct tcp_info)), 2, 200), 0),
+		tcp_parse);
+	damage(put_done(put_qdiscs(), 0), qdisc_parse);
 }
 
 /* Snapshots by hand. */
@@ -487,6 +557,7 @@ int main(void)
 		cmocka_unit_test(node_texts_are_read),
 		cmocka_unit_test(process_texts_are_read),
 		cmocka_unit_test(sockets_have_what_the_kernel_has),
+		cmocka_unit_test(queues_of_a_device_are_added_up),
 		cmocka_unit_test(hostile_texts_do_no_harm),
 		cmocka_unit_test(damaged_messages_do_no_harm),
 		cmocka_unit_test(differences_are_of_both_ends),

@@ -1,10 +1,12 @@
-/* Processors and memory of a node that is a control group. */
+/* Processors and memory of a node that is a control group, and the groups of its processes. */
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "diag/capture/sampler/sampler.h"
 #include "harness/base/auto.h"
+#include "harness/base/file.h"
 
 /* The folder in hierarchy 'counting' of the group that 'limiting' limits: both have the same path,
  * and this process is in both. */
@@ -75,6 +77,16 @@ static void add_idle(
 	thing_set(node, READING_CPU_IDLE, g->idle_ns);
 }
 
+static void set_throttled(const char *stat, enum reading r, struct thing *t)
+{
+	uint64_t v;
+
+	if (text_named(stat, "throttled_time", &v))
+		thing_set(t, r, v);
+	else if (text_named(stat, "throttled_usec", &v))
+		thing_set(t, r, v * 1000);
+}
+
 bool group_read_cpu(struct group *g, struct sampler_snapshot *s, struct thing *node)
 {
 	auto_free char *stat = NULL;
@@ -89,10 +101,7 @@ bool group_read_cpu(struct group *g, struct sampler_snapshot *s, struct thing *n
 		return true;
 	if (text_named(stat, "nr_throttled", &v))
 		thing_set(node, READING_CPU_THROTTLINGS, v);
-	if (text_named(stat, "throttled_time", &v))
-		thing_set(node, READING_CPU_THROTTLED, v);
-	else if (text_named(stat, "throttled_usec", &v))
-		thing_set(node, READING_CPU_THROTTLED, v * 1000);
+	set_throttled(stat, READING_CPU_THROTTLED, node);
 	return true;
 }
 
@@ -144,4 +153,97 @@ bool group_read_memory(const struct group *g, uint64_t machine_bytes, struct thi
 	thing_set(node, READING_MEMORY_AVAILABLE,
 		available < machine_bytes ? available : machine_bytes);
 	return true;
+}
+
+void group_read_pressure(const char *folder, const char *file, enum reading r, struct thing *t)
+{
+	auto_free char *text = cgroup_read(folder, file);
+	uint64_t us;
+
+	if (text && text_pressure(text, &us))
+		thing_set(t, r, us);
+}
+
+/* ---- of the sampled processes ---- */
+
+void process_groups_see(struct process_groups *g, const char *groups)
+{
+	struct process_group *one;
+
+	for (size_t i = 0; i < g->n; i++)
+		if (!strcmp(g->list[i]->groups, groups)) {
+			g->list[i]->seen = true;
+			return;
+		}
+	if (g->n == PROCESS_GROUPS)
+		return;
+	if (!g->mountinfo && file_read("/proc/self/mountinfo", &g->mountinfo, NULL, NULL))
+		return;
+	one = calloc(1, sizeof(*one));
+	if (one)
+		one->groups = strdup(groups);
+	if (!one || !one->groups) {
+		free(one);
+		return;
+	}
+	one->seen = true;
+	one->cpu = cgroup_place(g->mountinfo, groups, CGROUP_CPU);
+	one->pressure = cgroup_place(g->mountinfo, groups, CGROUP_PRESSURE);
+	g->list[g->n++] = one;
+}
+
+/* Groups below one quota are one thing, as are processes of several groups whose pressure is kept
+ * together. */
+static void read_process_group(const struct process_group *one, struct sampler_snapshot *s)
+{
+	struct cgroup_place limited = one->cpu;
+	auto_free char *stat = NULL;
+	struct thing *t;
+
+	if (one->pressure.version &&
+		(t = snapshot_add(s, THING_PRESSURE_GROUP, text_hash(one->pressure.own)))) {
+		group_read_pressure(
+			one->pressure.own, "io.pressure", READING_PROCESS_IO_PRESSURE, t);
+		group_read_pressure(
+			one->pressure.own, "memory.pressure", READING_PROCESS_MEMORY_PRESSURE, t);
+	}
+	/* Asked each time: a quota may come while the processes run. */
+	if (!cgroup_limited(&limited, CGROUP_CPU))
+		return;
+	stat = cgroup_read(limited.own, "cpu.stat");
+	t = stat ? snapshot_add(s, THING_CPU_GROUP, text_hash(limited.own)) : NULL;
+	if (t)
+		set_throttled(stat, READING_PROCESS_THROTTLED, t);
+}
+
+static void drop(struct process_group *one)
+{
+	free(one->groups);
+	free(one);
+}
+
+void process_groups_read(struct process_groups *g, struct sampler_snapshot *s)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < g->n; i++) {
+		struct process_group *one = g->list[i];
+
+		if (!one->seen) {
+			drop(one);
+			continue;
+		}
+		read_process_group(one, s);
+		one->seen = false;
+		g->list[kept++] = one;
+	}
+	g->n = kept;
+}
+
+void process_groups_clear(struct process_groups *g)
+{
+	for (size_t i = 0; i < g->n; i++)
+		drop(g->list[i]);
+	free(g->mountinfo);
+	*g = (struct process_groups){0};
 }

@@ -97,14 +97,10 @@ int disk_find(const char *path, struct disk_device *out, struct err *why)
 static void read_pressure(
 	const struct cgroup_place *group, const char *what, enum reading r, struct thing *node)
 {
-	auto_free char *text = NULL;
 	char name[32];
-	uint64_t us;
 
 	snprintf(name, sizeof(name), group->version ? "%s.pressure" : "%s", what);
-	text = cgroup_read(group->version ? group->own : "/proc/pressure", name);
-	if (text && text_pressure(text, &us))
-		thing_set(node, r, us);
+	group_read_pressure(group->version ? group->own : "/proc/pressure", name, r, node);
 }
 
 static void read_memory(const struct group *g, struct thing *node)
@@ -138,8 +134,11 @@ void node_read(const struct disk_device *d, struct group *g, struct sampler_snap
 		text_diskstats(disks, d->major, d->minor, t);
 		text_drive(disks, d->drive_major, d->drive_minor, t);
 	}
-	if (!group_read_cpu(g, s, &node) && file_read("/proc/stat", &processors, NULL, NULL) == 0)
+	file_read("/proc/stat", &processors, NULL, NULL);
+	if (!group_read_cpu(g, s, &node) && processors)
 		text_cpus(processors, s);
+	if (processors)
+		text_steal(processors, &node);
 	read_pressure(&g->cpu, "cpu", READING_CPU_PRESSURE, &node);
 	read_pressure(&none, "io", READING_IO_PRESSURE, &node);
 	read_pressure(&g->memory, "memory", READING_MEMORY_PRESSURE, &node);

@@ -22,6 +22,7 @@ struct processes {
 	size_t n, room;
 	uint32_t *sockets;
 	size_t n_sockets, sockets_room;
+	struct process_groups groups;
 };
 
 static bool read_stat(pid_t pid, struct process_stat *out)
@@ -161,8 +162,8 @@ static void read_tasks(
 		closedir(dir);
 }
 
-void processes_read(const struct processes *p, const struct sampler_snapshot *before,
-	struct sampler_snapshot *s)
+void processes_read(
+	struct processes *p, const struct sampler_snapshot *before, struct sampler_snapshot *s)
 {
 	const uint64_t tick_ns = 1000000000ull / (uint64_t)sysconf(_SC_CLK_TCK);
 
@@ -186,7 +187,13 @@ void processes_read(const struct processes *p, const struct sampler_snapshot *be
 			free(text);
 		}
 		read_tasks(one, id, fresh || snapshot_find(before, THING_PROCESS, id), s);
+		snprintf(path, sizeof(path), "/proc/%d/cgroup", (int)one->pid);
+		if (file_read(path, &text, NULL, NULL) == 0) {
+			process_groups_see(&p->groups, text);
+			free(text);
+		}
 	}
+	process_groups_read(&p->groups, s);
 }
 
 static int by_number(const void *a, const void *b)
@@ -245,5 +252,6 @@ void processes_free(struct processes *p)
 		return;
 	free(p->list);
 	free(p->sockets);
+	process_groups_clear(&p->groups);
 	free(p);
 }

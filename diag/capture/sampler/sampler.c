@@ -25,6 +25,7 @@
 #include "diag/record/log.h"
 #include "diag/capture/capture.h"
 #include "diag/capture/launch.h"
+#include "diag/capture/sampler/netlink.h"
 #include "harness/base/clock.h"
 
 #define SECOND_NS 1000000000ll
@@ -34,6 +35,7 @@ struct sampler {
 	const struct trace_request *r;
 	struct log_writer *log;
 	struct tcp *tcp;
+	struct netlink *routes; /* NULL: this kernel has none */
 	struct processes *processes;
 	struct disk_device disk;
 	struct group group;
@@ -104,6 +106,7 @@ static bool take(struct sampler *x)
 	tcp_read(x->tcp, x->processes, before, s, &ignored);
 	processes_read(x->processes, before, s);
 	node_read(&x->disk, &x->group, s);
+	qdisc_read(x->routes, s);
 	snapshot_sort(s);
 	s->end_ns = clock_real_ns();
 	return left;
@@ -252,6 +255,7 @@ int sampler_trace(const struct trace_request *r, struct err *why)
 	rc = tcp_new(&x.tcp, why);
 	if (rc)
 		return rc;
+	netlink_new(NETLINK_ROUTE, &x.routes);
 	rc = open_all(&x, &e);
 	if (rc) {
 		code = trace_complain(TRACE_EXIT_USAGE, e.text);
@@ -285,6 +289,7 @@ out:
 		close(x.timer);
 	log_writer_free(x.log);
 	tcp_free(x.tcp);
+	netlink_free(x.routes);
 	processes_free(x.processes);
 	snapshot_free(&x.snapshots[0]);
 	snapshot_free(&x.snapshots[1]);

@@ -25,8 +25,11 @@
 enum thing_kind {
 	THING_NODE,
 	THING_INTERFACE,
+	THING_QDISC, /* those of an interface */
 	THING_DISK,
 	THING_CPU,
+	THING_CPU_GROUP,      /* a control group with a quota, for its processes */
+	THING_PRESSURE_GROUP, /* one that keeps their pressure */
 	THING_PROCESS,
 	THING_TASK,
 	THING_SOCKET
@@ -45,7 +48,7 @@ _Static_assert(READING_TOTAL <= 64, "thing.has has a bit for each");
 struct thing {
 	enum thing_kind kind;
 	uint64_t id;   /* with the kind: the same thing at another tick */
-	char name[16]; /* of a processor or an interface other than lo; else empty */
+	char name[16]; /* of a processor, an interface other than lo or its queues; else empty */
 	bool fresh;    /* it began after the last tick: its counters stood at zero then */
 	uint64_t has;  /* bit r: value[r] was read */
 	uint64_t value[READING_TOTAL]; /* as the kernel gives it: snapshot.c knows the units */
@@ -99,8 +102,11 @@ struct process_stat {
 	uint64_t cpu_ticks, start_ticks, rss_pages;
 };
 
+uint64_t text_hash(const char *name);
 void text_net_dev(const char *text, struct sampler_snapshot *s);
-void text_cpus(const char *text, struct sampler_snapshot *s); /* /proc/stat */
+/* /proc/stat. */
+void text_cpus(const char *text, struct sampler_snapshot *s);
+void text_steal(const char *text, struct thing *t);
 /* cpuacct.usage_percpu: what each processor did for a control group. */
 void text_usage_percpu(const char *text, struct sampler_snapshot *s);
 /* The number in the line "NAME NUMBER", or "NAME: NUMBER kB". */
@@ -149,13 +155,35 @@ bool group_read_cpu(struct group *g, struct sampler_snapshot *s, struct thing *n
 /* 'machine_bytes' is what the machine could still give out, of which a group's part is part. */
 bool group_read_memory(const struct group *g, uint64_t machine_bytes, struct thing *node);
 
+/* PSI of the machine or of a group; what the kernel does not keep is left out. */
+void group_read_pressure(const char *folder, const char *file, enum reading r, struct thing *t);
+
+/* The control groups of the sampled processes. */
+struct process_group {
+	char *groups; /* /proc/PID/cgroup of processes in it */
+	bool seen;    /* since the last reading */
+	struct cgroup_place cpu, pressure;
+};
+enum { PROCESS_GROUPS = 64 }; /* more are not read */
+struct process_groups {
+	char *mountinfo; /* NULL: not yet read */
+	struct process_group *list[PROCESS_GROUPS];
+	size_t n;
+};
+
+/* 'groups' is the /proc/PID/cgroup of one of the processes. */
+void process_groups_see(struct process_groups *g, const char *groups);
+/* Those that were seen since the last time. */
+void process_groups_read(struct process_groups *g, struct sampler_snapshot *s);
+void process_groups_clear(struct process_groups *g);
+
 /* process.c: the processes that are sampled: those that were named, and what they start. */
 struct processes;
 int processes_new(const pid_t *pids, size_t n, struct processes **out, struct err *e);
 /* Looks anew who is there; false: nobody any more. */
 bool processes_refresh(struct processes *p);
-void processes_read(const struct processes *p, const struct sampler_snapshot *before,
-	struct sampler_snapshot *s);
+void processes_read(
+	struct processes *p, const struct sampler_snapshot *before, struct sampler_snapshot *s);
 /* Inode numbers of their sockets, sorted: n of them. They stay the processes'. */
 const uint32_t *processes_sockets(struct processes *p, size_t *n);
 void processes_free(struct processes *p);
@@ -172,5 +200,12 @@ int tcp_read(struct tcp *t, struct processes *p, const struct sampler_snapshot *
  * was all; -errno as the kernel says. */
 int tcp_parse(const void *data, size_t size, struct sampler_snapshot *s);
 void tcp_free(struct tcp *t);
+
+/* qdisc.c: queueing disciplines of this network namespace. */
+struct netlink;
+/* Adds a thing an interface. -errno: this kernel does not list them (or 'n' is NULL). */
+int qdisc_read(struct netlink *n, struct sampler_snapshot *s);
+/* Part of qdisc_read, as tcp_parse: a thing's 'id' is the interface's number. */
+int qdisc_parse(const void *data, size_t size, struct sampler_snapshot *s);
 
 #endif

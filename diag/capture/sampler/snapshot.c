@@ -96,10 +96,13 @@ static double unit(enum reading r)
 	case READING_DISK_BUSY:
 	case READING_DRIVE_BUSY:
 	case READING_DISK_QUEUE: return 1e-3;
+	case READING_CPU_STEAL:
 	case READING_PROCESS_CPU: return 1.0 / (double)sysconf(_SC_CLK_TCK);
 	case READING_CPU_PRESSURE:
 	case READING_IO_PRESSURE:
 	case READING_MEMORY_PRESSURE:
+	case READING_PROCESS_IO_PRESSURE:
+	case READING_PROCESS_MEMORY_PRESSURE:
 	case READING_TCP_BUSY:
 	case READING_TCP_RECEIVER_LIMITED:
 	case READING_TCP_SENDER_LIMITED:
@@ -108,6 +111,7 @@ static double unit(enum reading r)
 	case READING_CPU_BUSY:
 	case READING_CPU_IDLE:
 	case READING_CPU_THROTTLED:
+	case READING_PROCESS_THROTTLED:
 	case READING_PROCESS_WAIT: return 1e-9;
 	case READING_PROCESS_MEMORY: return (double)sysconf(_SC_PAGESIZE);
 	default: return 1;
@@ -127,7 +131,9 @@ static bool is_narrow(enum reading r)
 	case READING_TCP_RECEIVED_SEGMENTS:
 	case READING_TCP_RETRANSMITTED:
 	case READING_TCP_OUT_OF_ORDER:
-	case READING_TCP_DUPLICATES: return true;
+	case READING_TCP_DUPLICATES:
+	case READING_QDISC_DROPPED:
+	case READING_QDISC_OVERLIMITS: return true;
 	default: return false;
 	}
 }

@@ -50,6 +50,11 @@ static uint64_t hash(const char *name, size_t n)
 	return h;
 }
 
+uint64_t text_hash(const char *name)
+{
+	return hash(name, strlen(name));
+}
+
 void text_net_dev(const char *text, struct sampler_snapshot *s)
 {
 	enum { BYTES, PACKETS, ERRORS, DROPS, SENT = 8, FIELDS = 16 };
@@ -90,20 +95,22 @@ static struct thing *add_cpu(struct sampler_snapshot *s, uint64_t cpu)
 	return t;
 }
 
+/* Columns of /proc/stat. */
+enum { USER, NICE, SYSTEM, IDLE, IOWAIT, IRQ, SOFTIRQ, STEAL, CPU_FIELDS };
+
 /* "cpu0 user nice system idle iowait irq softirq steal ...": guests' time is in user and nice
  * already. */
 void text_cpus(const char *text, struct sampler_snapshot *s)
 {
-	enum { USER, NICE, SYSTEM, IDLE, IOWAIT, IRQ, SOFTIRQ, STEAL, FIELDS };
 	const uint64_t tick_ns = 1000000000u / (uint64_t)sysconf(_SC_CLK_TCK);
 
 	for (const char *line = text; *line; line = next_line(line)) {
-		uint64_t v[FIELDS] = {0}, cpu;
+		uint64_t v[CPU_FIELDS] = {0}, cpu;
 		const char *at = line + 3;
 		struct thing *t;
 
 		if (strncmp(line, "cpu", 3) || *at < '0' || *at > '9' || !number(&at, &cpu) ||
-			numbers(&at, v, FIELDS) <= IDLE)
+			numbers(&at, v, CPU_FIELDS) <= IDLE)
 			continue;
 		t = add_cpu(s, cpu);
 		if (!t)
@@ -112,6 +119,16 @@ void text_cpus(const char *text, struct sampler_snapshot *s)
 			tick_ns * (v[USER] + v[NICE] + v[SYSTEM] + v[IRQ] + v[SOFTIRQ] + v[STEAL]));
 		thing_set(t, READING_CPU_IDLE, tick_ns * (v[IDLE] + v[IOWAIT]));
 	}
+}
+
+/* The line of all processors, "cpu  user ... steal ...". */
+void text_steal(const char *text, struct thing *t)
+{
+	uint64_t v[STEAL + 1];
+	const char *at = strncmp(text, "cpu ", 4) ? "" : text + 4;
+
+	if (numbers(&at, v, STEAL + 1) == STEAL + 1)
+		thing_set(t, READING_CPU_STEAL, v[STEAL]);
 }
 
 void text_usage_percpu(const char *text, struct sampler_snapshot *s)
