@@ -188,11 +188,14 @@ mkdir -p "$CULPRIT_TIMES" "$CULPRIT_FAILURES"
 
 if [[ ${#tests[@]} -gt 0 ]]; then
 	goals=()
+	helpers=(ci/tests/helpers/*.c)
+	helpers=("${helpers[@]/#ci\/tests/$asan}")
+	helpers=("${helpers[@]%.c}")
 	for t in "${tests[@]}"; do
 		if [[ $t == *.c ]]; then t=${t#ci/}; goals+=("$asan/${t%.c}"); fi
 	done
 	if [[ ${#goals[@]} -gt 0 ]]; then
-		for g in "${goals[@]}"; do [[ ! $g =~ /($kernel_dirs)/ ]] || { goals+=("$asan/culprit" "$asan/agent/culprit-agent"); break; }; done
+		for g in "${goals[@]}"; do [[ ! $g =~ /($kernel_dirs)/ ]] || { goals+=("$asan/culprit" "$asan/agent/culprit-agent" "${helpers[@]}"); break; }; done
 		CFLAGS='-O1 -g' make -s --no-print-directory -j"$jobs" OUT="$asan" SANITIZE=address,undefined "${goals[@]}" || exit 2
 	fi
 	[[ " ${tests[*]} " != *.t\ * ]] || build tools
