@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "faults/primitives/procfs.h"
 #include "faults/primitives/target.h"
@@ -188,6 +190,39 @@ static int inverse_read(const json_t *inverse, struct limit *l, struct err *e)
 	return target_read(inverse, &l->t, e);
 }
 
+/* As the user that the process is: to such, too, the kernel leaves a process's soft limits. A
+ * daemon that became another user has no other way where root lacks CAP_SYS_RESOURCE. 0, or
+ * -errno. */
+static int prlimit_as_user(pid_t pid, __rlimit_resource_t which, const struct rlimit *limit)
+{
+	auto_free char *text = NULL;
+	unsigned uid, gid;
+	const char *u, *g;
+	int status;
+	pid_t child;
+
+	if (procfs_read(pid, "status", &text, NULL) || !(u = procfs_after(text, "\nUid:")) ||
+		!(g = procfs_after(text, "\nGid:")) || sscanf(u, " %u", &uid) != 1 ||
+		sscanf(g, " %u", &gid) != 1)
+		return -ESRCH;
+	child = fork();
+	if (!child)
+		_exit(setresgid(gid, gid, gid) || setresuid(uid, uid, uid) ||
+					prlimit(pid, which, limit, NULL) < 0
+				? errno
+				: 0);
+	if (child < 0 || waitpid(child, &status, 0) != child)
+		return -errno;
+	return WIFEXITED(status) ? -WEXITSTATUS(status) : -EIO;
+}
+
+static int set_limit(pid_t pid, __rlimit_resource_t which, const struct rlimit *limit)
+{
+	if (prlimit(pid, which, limit, NULL) == 0)
+		return 0;
+	return errno == EPERM ? prlimit_as_user(pid, which, limit) : -errno;
+}
+
 static int apply(const struct limit *l, struct err *e)
 {
 	const __rlimit_resource_t which = (__rlimit_resource_t)l->r->number;
@@ -205,11 +240,12 @@ static int apply(const struct limit *l, struct err *e)
 		return err_set(e, -EINVAL,
 			"the hard limit %s of process %d is %ju, below what is asked for", name,
 			pid, (uintmax_t)limit.rlim_max);
-	if (prlimit(pid, which, &limit, NULL) < 0)
-		return err_errno(e, -errno,
-			errno == EPERM ? "cannot set limit %s of process %d, which needs "
-					 "CAP_SYS_RESOURCE on another user's process"
-				       : "cannot set limit %s of process %d",
+	rc = set_limit(pid, which, &limit);
+	if (rc)
+		return err_errno(e, rc,
+			rc == -EPERM ? "cannot set limit %s of process %d, which needs "
+				       "CAP_SYS_RESOURCE on another user's process"
+				     : "cannot set limit %s of process %d",
 			name, pid);
 	rc = read_one(pid, l->r, &is, e);
 	if (!rc && is != l->soft)
