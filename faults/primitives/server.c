@@ -245,8 +245,11 @@ static id_t id_at(const json_t *list, size_t i)
 
 static int become_user(const json_t *server, const struct server_change *c)
 {
-	const json_t *groups = jget(server, "groups"), *u = jget(server, "uid"),
-		     *g = jget(server, "gid");
+	const json_t *groups = jget(server, "groups"), *start = jget(server, "start_uid"),
+		     *u = start ? start : jget(server, "uid"),
+		     *g = jget(server, start ? "start_gid" : "gid");
+	/* Nobody knows the groups of the root that started it: they are the agent's. */
+	const bool by_root = start && id_at(u, 1) == 0;
 	gid_t list[64];
 	size_t n = json_array_size(groups);
 
@@ -258,7 +261,7 @@ static int become_user(const json_t *server, const struct server_change *c)
 	n = n < 64 ? n : 64;
 	for (size_t i = 0; i < n; i++)
 		list[i] = id_at(groups, i);
-	return (geteuid() == 0 && setgroups(n, list)) ||
+	return (geteuid() == 0 && !by_root && setgroups(n, list)) ||
 			setresgid(id_at(g, 0), id_at(g, 1), id_at(g, 2)) ||
 			setresuid(id_at(u, 0), id_at(u, 1), id_at(u, 2))
 		? -errno
@@ -371,14 +374,18 @@ static bool has_forked(pid_t pid)
 
 /* A server that goes into the background is two processes for a while, of which the parent may
  * listen, too, until it ends. A server that forks for its clients remains two. */
-static int wait_listening(const json_t *server, pid_t *pid, struct err *e)
+static int wait_listening(
+	const json_t *server, const struct server_change *c, pid_t *pid, struct err *e)
 {
+	/* One that becomes another user may listen before. */
+	const bool switches = jget(server, "start_uid") && !(c && c->as_user);
 	double now = clock_mono_s(), deadline = now + LISTEN_S, since = now, there = now;
 	pid_t pids[8], was = 0;
 
 	for (;;) {
 		int n = server_find(server, pids, 8);
-		bool good = n == 1 && server_listens(server, pids[0]);
+		bool good = n == 1 && server_listens(server, pids[0]) &&
+			(!switches || server_is_its_user(server, pids[0]));
 
 		now = clock_mono_s();
 		if (!good || pids[0] != was)
@@ -396,8 +403,9 @@ static int wait_listening(const json_t *server, pid_t *pid, struct err *e)
 				e, -ECHILD, "the server was started, and ended before it listened");
 		if (now > deadline)
 			return err_set(e, -ETIMEDOUT,
-				"the server was started, but does not listen as before within %d s",
-				LISTEN_S);
+				"the server was started, but does not listen as before%s within "
+				"%d s",
+				switches ? ", as the user that it was," : "", LISTEN_S);
 		procfs_nap(deadline);
 	}
 }
@@ -414,7 +422,7 @@ int server_start(
 	if (!n)
 		n = server_unit(server) && !c ? unit_start(server_unit(server), lock, e)
 					      : launch(server, c, lock, e);
-	return n < 0 ? n : wait_listening(server, pid, e);
+	return n < 0 ? n : wait_listening(server, c, pid, e);
 }
 
 static bool is_learnt_one(const json_t *server, pid_t pid)

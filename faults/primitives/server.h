@@ -9,9 +9,11 @@
  *
  * The started server has the same arguments, environment, folder, umask, user, groups, limits,
  * priority, OOM score, cgroup, standard descriptors (files and devices; pipes and sockets become
- * /dev/null), and ignores SIGHUP, SIGPIPE and SIGXFSZ if it did. Not restored: capabilities below
- * its user's, seccomp, CPU affinity and scheduling class. A server in another namespace or root
- * folder is refused, since that could not be entered again, unless systemd can start it there.
+ * /dev/null), and ignores SIGHUP, SIGPIPE and SIGXFSZ if it did. One that became another user after
+ * its start, as daemons do, is started as the one that started it, and has to become that user
+ * again. Not restored: capabilities below its user's, seccomp, CPU affinity and scheduling class. A
+ * server in another namespace or root folder is refused, since that could not be entered again,
+ * unless systemd can start it there.
  */
 #ifndef CULPRIT_FAULTS_SERVER_H
 #define CULPRIT_FAULTS_SERVER_H

@@ -10,4 +10,7 @@
  * memory. */
 char *server_bytes(const json_t *value);
 
+/* True if 'pid' runs as the user and group that were learnt. */
+bool server_is_its_user(const json_t *server, pid_t pid);
+
 #endif

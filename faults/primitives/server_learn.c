@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -362,14 +363,65 @@ static int learn_user(pid_t pid, json_t *server)
 	return rc;
 }
 
-bool server_unchanged(const json_t *server, pid_t pid)
+/* The value after 'type' in /proc/PID/auxv (getauxval(3)). False: it is not there. */
+static bool auxv_value(const unsigned long *v, size_t n, unsigned long type, unsigned long *out)
 {
-	auto_json json_t *limits = learn_limits(pid, NULL), *user = json_object();
+	for (size_t i = 0; i + 1 < n && v[i]; i += 2)
+		if (v[i] == type) {
+			*out = v[i + 1];
+			return true;
+		}
+	return false;
+}
 
-	return limits && user && !learn_user(pid, user) &&
-		json_equal(limits, jget(server, "limits")) &&
+/* A daemon that root starts and that becomes another user later has to be started by root again:
+ * only so it may bind its port, or read its key. The kernel keeps whose a process was when its
+ * program began. Not of a program of another word size, whose auxv is another: that is started as
+ * the user that it is. */
+static int learn_starter(pid_t pid, json_t *server)
+{
+	unsigned long page = 0, uid, euid, gid, egid;
+	auto_free char *text = NULL;
+	const unsigned long *v;
+	size_t size, n;
+	json_t *u, *g;
+
+	if (procfs_read(pid, "auxv", &text, &size))
+		return 0;
+	v = (const void *)text;
+	n = size / sizeof(*v);
+	if (!auxv_value(v, n, AT_PAGESZ, &page) || (long)page != sysconf(_SC_PAGESIZE) ||
+		!auxv_value(v, n, AT_UID, &uid) || !auxv_value(v, n, AT_EUID, &euid) ||
+		!auxv_value(v, n, AT_GID, &gid) || !auxv_value(v, n, AT_EGID, &egid))
+		return 0;
+	u = json_pack("[I, I, I]", (json_int_t)uid, (json_int_t)euid, (json_int_t)euid);
+	g = json_pack("[I, I, I]", (json_int_t)gid, (json_int_t)egid, (json_int_t)egid);
+	if (json_equal(u, jget(server, "uid")) && json_equal(g, jget(server, "gid"))) {
+		json_decref(u);
+		json_decref(g);
+		return 0;
+	}
+	return json_object_set_new(server, "start_uid", u) |
+			json_object_set_new(server, "start_gid", g)
+		? -ENOMEM
+		: 0;
+}
+
+bool server_is_its_user(const json_t *server, pid_t pid)
+{
+	auto_json json_t *user = json_object();
+
+	return user && !learn_user(pid, user) &&
 		json_equal(jget(user, "uid"), jget(server, "uid")) &&
 		json_equal(jget(user, "gid"), jget(server, "gid"));
+}
+
+bool server_unchanged(const json_t *server, pid_t pid)
+{
+	auto_json json_t *limits = learn_limits(pid, NULL);
+
+	return limits && json_equal(limits, jget(server, "limits")) &&
+		server_is_its_user(server, pid);
 }
 
 /* ---- all of it ---- */
@@ -468,7 +520,7 @@ int server_learn(pid_t pid, json_t **out, struct err *e)
 		rc = err_errno(e, -errno, "process %d could not be started again: its program '%s'",
 			(int)pid, exe);
 	else if (!(s = learn_process(pid, ticks, exe, cwd)) || learn_user(pid, s) ||
-		json_object_update(s, place))
+		learn_starter(pid, s) || json_object_update(s, place))
 		rc = err_set(e, -ESRCH, "cannot learn how process %d was started", (int)pid);
 	else
 		rc = check_limits(s, pid, e);
