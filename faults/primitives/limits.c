@@ -216,8 +216,10 @@ static int prlimit_as_user(pid_t pid, __rlimit_resource_t which, const struct rl
 	return WIFEXITED(status) ? -WEXITSTATUS(status) : -EIO;
 }
 
-static int set_limit(pid_t pid, __rlimit_resource_t which, const struct rlimit *limit)
+int limits_put(pid_t pid, int number, const struct rlimit *limit)
 {
+	const __rlimit_resource_t which = (__rlimit_resource_t)number;
+
 	if (prlimit(pid, which, limit, NULL) == 0)
 		return 0;
 	return errno == EPERM ? prlimit_as_user(pid, which, limit) : -errno;
@@ -240,7 +242,7 @@ static int apply(const struct limit *l, struct err *e)
 		return err_set(e, -EINVAL,
 			"the hard limit %s of process %d is %ju, below what is asked for", name,
 			pid, (uintmax_t)limit.rlim_max);
-	rc = set_limit(pid, which, &limit);
+	rc = limits_put(pid, l->r->number, &limit);
 	if (rc)
 		return err_errno(e, rc,
 			rc == -EPERM ? "cannot set limit %s of process %d, which needs "

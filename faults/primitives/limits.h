@@ -21,6 +21,10 @@ int limits_read(pid_t pid, json_t **out, struct err *e);
  * prlimit(2) refuses those of another user's process. -ESRCH. */
 int limits_of(pid_t pid, struct rlimit out[RLIM_NLIMITS], struct err *e);
 
+/* As prlimit(2) sets it, and without CAP_SYS_RESOURCE the soft one of another user's process, too.
+ * 0, or -errno. */
+int limits_put(pid_t pid, int number, const struct rlimit *limit);
+
 /* As prlimit(1) calls it: "nofile". */
 const char *limits_name(int number);
 

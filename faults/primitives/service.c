@@ -9,6 +9,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include "faults/primitives/limits.h"
 #include "faults/primitives/procfs.h"
 #include "faults/primitives/server.h"
 #include "faults/primitives/target.h"
@@ -59,20 +60,18 @@ static bool is_changed(const struct service_spec *s)
 /* A soft limit alone cannot be above the hard one. */
 static int check_limits(const struct service_spec *s, struct err *e)
 {
-	struct rlimit l;
+	struct rlimit all[RLIM_NLIMITS];
+	int rc = s->restart ? 0 : limits_of(s->pid, all, e);
 
-	for (int i = 0; i < SERVICE_LIMITS && !s->restart; i++) {
-		if (!s->limits[i])
-			continue;
-		if (prlimit(s->pid, resources[i], NULL, &l) < 0)
-			return err_errno(
-				e, -errno, "cannot read the limits of process %d", (int)s->pid);
-		if ((rlim_t)s->limits[i] > l.rlim_max)
-			return err_set(e, -EINVAL,
+	for (int i = 0; i < SERVICE_LIMITS && !s->restart && !rc; i++) {
+		const rlim_t hard = all[resources[i]].rlim_max;
+
+		if (s->limits[i] && (rlim_t)s->limits[i] > hard)
+			rc = err_set(e, -EINVAL,
 				"a limit of %lld is above the server's hard limit of %llu",
-				(long long)s->limits[i], (unsigned long long)l.rlim_max);
+				(long long)s->limits[i], (unsigned long long)hard);
 	}
-	return 0;
+	return rc;
 }
 
 int service_prepare(const struct service_spec *s, const char *dir, const char *name, json_t **out,
@@ -101,18 +100,20 @@ int service_prepare(const struct service_spec *s, const char *dir, const char *n
 
 static int set_limits_of(const struct service_spec *s, pid_t pid, struct err *e)
 {
-	for (int i = 0; i < SERVICE_LIMITS; i++) {
-		struct rlimit l;
+	struct rlimit all[RLIM_NLIMITS];
+	int rc = limits_of(pid, all, e);
+
+	for (int i = 0; i < SERVICE_LIMITS && !rc; i++) {
+		struct rlimit *l = &all[resources[i]];
 
 		if (!s->limits[i])
 			continue;
-		if (prlimit(pid, resources[i], NULL, &l) < 0)
-			return err_errno(e, -errno, "cannot limit process %d", (int)pid);
-		l.rlim_cur = (rlim_t)s->limits[i];
-		if (prlimit(pid, resources[i], &l, NULL) < 0)
-			return err_errno(e, -errno, "cannot limit process %d", (int)pid);
+		l->rlim_cur = (rlim_t)s->limits[i];
+		rc = limits_put(pid, resources[i], l);
+		if (rc)
+			err_errno(e, rc, "cannot limit process %d", (int)pid);
 	}
-	return 0;
+	return rc;
 }
 
 /* Soft limits of a running server and its descendants. They come last, since a program may raise
