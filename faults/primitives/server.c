@@ -461,7 +461,7 @@ int server_verify(const json_t *server, bool again, struct err *e)
 {
 	struct procfs_stat st;
 	pid_t pids[2];
-	int n = server_find(server, pids, 2), who;
+	int n = server_find_patiently(server, pids, 2), who;
 
 	if (n < 0)
 		return err_errno(e, n, "cannot look for the server");

@@ -44,6 +44,10 @@ int server_learn(pid_t pid, json_t **server, struct err *e);
  * for a client is a part of it. The count (two: it is started twice), or -errno when that cannot be
  * found out. */
 int server_find(const json_t *server, pid_t *pids, int room);
+/* As server_find, but where there are several it looks again for a while: what the server has
+ * forked is nobody's descendant once its parent has ended, and looks like the server until it is
+ * another program. */
+int server_find_patiently(const json_t *server, pid_t *pids, int room);
 
 /* True if 'pid' runs under the user and limits that were learnt. */
 bool server_unchanged(const json_t *server, pid_t pid);

@@ -14,10 +14,12 @@
 #include "faults/primitives/server_impl.h"
 #include "faults/primitives/target.h"
 #include "faults/primitives/unit.h"
+#include "harness/base/clock.h"
 #include "harness/base/jget.h"
 #include "harness/base/proc.h"
 
 #define TCP_LISTEN 0x0a
+#define TWICE_S 1 /* for which a server may seem to run twice */
 
 /* ---- bytes as JSON text: each becomes a code point, since they may not be UTF-8 ---- */
 
@@ -175,6 +177,17 @@ int server_find(const json_t *server, pid_t *pids, int room)
 	for (int i = 0; i < all.n && i < room; i++)
 		pids[i] = all.list[i].pid;
 	return all.n < room ? all.n : room;
+}
+
+int server_find_patiently(const json_t *server, pid_t *pids, int room)
+{
+	double deadline = clock_mono_s() + TWICE_S;
+	int n;
+
+	do
+		n = server_find(server, pids, room);
+	while (n > 1 && procfs_nap(deadline));
+	return n;
 }
 
 /* ---- ports ---- */
@@ -524,7 +537,7 @@ int server_learn(pid_t pid, json_t **out, struct err *e)
 		rc = err_set(e, -ESRCH, "cannot learn how process %d was started", (int)pid);
 	else
 		rc = check_limits(s, pid, e);
-	if (!rc && server_find(s, same, 2) != 1)
+	if (!rc && server_find_patiently(s, same, 2) != 1)
 		rc = err_set(e, -EBUSY,
 			"another process has the same program and arguments as process %d",
 			(int)pid);

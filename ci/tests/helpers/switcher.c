@@ -63,7 +63,11 @@ static int run(int sock, const char *folder)
 	for (;;) {
 		int client = accept4(sock, NULL, NULL, SOCK_CLOEXEC);
 
-		if (client >= 0 && fork() == 0)
+		if (client < 0) { /* no descriptor is left */
+			poll(NULL, 0, 10);
+			continue;
+		}
+		if (fork() == 0)
 			serve(client, folder);
 		close(client);
 	}

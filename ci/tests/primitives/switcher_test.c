@@ -28,6 +28,7 @@
 #define PORT "321"
 
 static json_t *server; /* as it was learnt */
+static char program[4096];
 
 static void drop_capability(void)
 {
@@ -40,26 +41,31 @@ static void drop_capability(void)
 	assert_int_equal(syscall(SYS_capset, &h, d), 0);
 }
 
+/* The namespace has no other processes of that name than the test's. */
+static pid_t newest(void)
+{
+	const char *const argv[] = {"pgrep", "-nx", "switcher", NULL};
+	char *text;
+	struct err e;
+	pid_t pid;
+
+	if (proc_run_ok(argv, patient_s(60), &text, &e))
+		fail_msg("%s", e.text);
+	pid = (pid_t)strtol(text, NULL, 10);
+	free(text);
+	return pid;
+}
+
 static int setup(void **state)
 {
-	char path[4096], *text, *at;
 	struct err e;
-	int pid;
 
-	if (make_dir(state) || !built("helpers/switcher", path))
+	if (make_dir(state) || !built("helpers/switcher", program))
 		return -1;
 	drop_capability();
 	if (proc_run_ok((const char *[]){"ip", "link", "set", "lo", "up", NULL}, 60, NULL, &e) ||
-		proc_run_ok((const char *[]){path, PORT, dir, NULL}, 60, NULL, &e)) {
-		print_message("%s\n", e.text);
-		return -1;
-	}
-	/* The namespace has no other process of that name. */
-	if (proc_run_ok((const char *[]){"pgrep", "-x", "switcher", NULL}, 60, &text, &e))
-		return -1;
-	pid = (int)strtol(text, &at, 10);
-	free(text);
-	if (server_learn(pid, &server, &e)) {
+		proc_run_ok((const char *[]){program, PORT, dir, NULL}, 60, NULL, &e) ||
+		server_learn(newest(), &server, &e)) {
 		print_message("%s\n", e.text);
 		return -1;
 	}
@@ -156,12 +162,42 @@ static void its_limits_are_set(void **state)
 	runs_as_it_was();
 }
 
+/* What a server has forked may look like it for a moment, once its parent has ended. */
+static void two_for_a_moment_are_one(void **state)
+{
+	pid_t pid = runs_as_it_was(), child;
+	json_t *again = NULL;
+	struct err e;
+
+	(void)state;
+	child = fork();
+	if (!child) {
+		/* Where the port is free. */
+		if (unshare(CLONE_NEWNET) < 0 ||
+			proc_run_ok((const char *[]){program, PORT, dir, NULL}, 60, NULL, &e))
+			_exit(1);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(child, NULL, 0), child);
+	child = newest();
+	assert_int_not_equal(child, pid);
+	if (!fork()) {
+		usleep(300000);
+		_exit(kill(child, SIGKILL));
+	}
+	if (server_learn(pid, &again, &e))
+		fail_msg("%s", e.text);
+	json_decref(again);
+	runs_as_it_was();
+}
+
 static int tests(void)
 {
 	const struct CMUnitTest list[] = {
 		cmocka_unit_test(it_is_started_again_by_root),
 		cmocka_unit_test(others_are_started_as_they_are),
 		cmocka_unit_test(its_limits_are_set),
+		cmocka_unit_test(two_for_a_moment_are_one),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);
