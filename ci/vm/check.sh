@@ -21,4 +21,8 @@ for name in ${VM_TESTS:-tracers}; do
 	[[ -f ci/vm/$name.t ]] || { echo "ci/vm/check.sh: there is no ci/vm/$name.t (VM_TESTS)" >&2; exit 2; }
 	tests+=("ci/vm/$name.t")
 done
-exec prove --timer "${tests[@]}"
+prove --timer "${tests[@]}"
+code=$?
+logs=("${tests[@]/#ci\/vm/$OUT/vm/log}")
+ci/vm/page.py "${logs[@]/%.t/.tap}" >"$OUT/vm/page.md" && echo "ci/vm/check.sh: the page of it is $OUT/vm/page.md; commit it as results/vm-DATE.md"
+exit $code

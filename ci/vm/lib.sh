@@ -40,4 +40,5 @@ down() { vms down "$@"; }
 on() { local node=$1; shift; ssh -F "$DIR/ssh_config" "$node" "$@" 9>&-; }
 bundle() { tar -C "${VM_AGENT:-$OUT/agent}" -cf - . | on "$1" 'rm -rf /root/agent; mkdir /root/agent; tar -C /root/agent -xf -'; }
 culprit() { "$OUT/culprit" "$@" 9>&-; }
+note "build: $(culprit --version), tested on $(date -u +%F), on Linux $(uname -r)"
 is() { if [ "$2" = "$3" ]; then ok "$1"; else not_ok "$1" "got '$2', expected '$3'"; fi; }

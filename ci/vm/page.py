@@ -11,7 +11,7 @@ def main():
         sys.exit("usage: page.py LOG ...")
     order = list(TITLES)
     files.sort(key=lambda f: order.index(f.stem) if f.stem in order else len(order))
-    totals, parts = [], []
+    totals, parts, made = [], [], []
     for file in files:
         lines = file.read_text().splitlines()
         rows, seconds, kernels, ended = [], "?", [], any(re.match(r"1\.\.\d+", line) for line in lines)
@@ -23,6 +23,8 @@ def main():
                 rows.append(["skipped", "all", [m[1]]])
             elif m := re.match(r"# seconds: (\d+)", line):
                 seconds = m[1]
+            elif m := re.match(r"# build: (.*)", line):
+                made.append(m[1])
             elif m := re.search(r"\b(\d+\.\d+\.\d+\S*-amd64)$", line):
                 kernels.append(m[1])
             elif line.startswith("# ") and rows and rows[-1][0] == "failed" and not re.search(r": up after \d+ s$", line):
@@ -39,6 +41,7 @@ def main():
     print("# On Debian's kernels and systemd\n\n"
           "`make check-vm` on emulated machines (`qemu-system-x86_64 -accel tcg`, one processor and 512 MiB each). This page is made from its\n"
           "log by `ci/vm/page.py`; what failed is listed with what the test printed.\n\n"
+          + "".join(f"- {text}\n" for text in dict.fromkeys(made)) + ("\n" if made else "") +
           "| test | kernels | passed | failed | skipped | seconds |\n|---|---|---|---|---|---|")
     print("\n".join(totals))
     print("\n".join(parts))
