@@ -97,7 +97,10 @@ bool tags_describe(struct tags *t, const char *link, int64_t now_ns, struct reco
 	struct tagged *known;
 	struct statx st;
 
-	if (statx(AT_FDCWD, link, 0, STATX_TYPE | STATX_INO | STATX_BTIME, &st) < 0)
+	/* Of what the kernel knows: to ask the daemon of a FUSE mount would be to wait for ever, if
+	 * that is traced, too, and stopped. */
+	if (statx(AT_FDCWD, link, AT_STATX_DONT_SYNC, STATX_TYPE | STATX_INO | STATX_BTIME, &st) <
+		0)
 		return false;
 	f->kind = S_ISREG(st.stx_mode)                         ? FD_FILE
 		: S_ISDIR(st.stx_mode)                         ? FD_DIR
