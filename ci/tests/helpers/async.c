@@ -19,15 +19,15 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/aio_abi.h>
-#include <linux/io_uring.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
+
+#include "ci/tests/helpers/ring.h"
 
 enum { BLOCK = 4096, DEPTH = 64, OPS = 5, NO_SUCH_CALLS = 77 };
 
@@ -236,65 +236,15 @@ static void many(int fd, int n)
 		die("many");
 }
 
-static struct {
-	int fd;
-	uint32_t *sq_tail, *sq_mask, *sq_array, *cq_head, *cq_tail, *cq_mask;
-	struct io_uring_sqe *sqes;
-	struct io_uring_cqe *cqes;
-} ring;
-
-static void ring_open(void)
-{
-	struct io_uring_params p = {0};
-	char *sq, *cq;
-
-	ring.fd = (int)syscall(SYS_io_uring_setup, DEPTH, &p);
-	if (ring.fd < 0)
-		exit(NO_SUCH_CALLS);
-	sq = mmap(NULL, p.sq_off.array + p.sq_entries * sizeof(uint32_t), PROT_READ | PROT_WRITE,
-		MAP_SHARED, ring.fd, IORING_OFF_SQ_RING);
-	cq = mmap(NULL, p.cq_off.cqes + p.cq_entries * sizeof(struct io_uring_cqe),
-		PROT_READ | PROT_WRITE, MAP_SHARED, ring.fd, IORING_OFF_CQ_RING);
-	ring.sqes = mmap(NULL, p.sq_entries * sizeof(struct io_uring_sqe), PROT_READ | PROT_WRITE,
-		MAP_SHARED, ring.fd, IORING_OFF_SQES);
-	if (sq == MAP_FAILED || cq == MAP_FAILED || ring.sqes == MAP_FAILED)
-		die("mmap");
-	ring.sq_tail = (uint32_t *)(sq + p.sq_off.tail);
-	ring.sq_mask = (uint32_t *)(sq + p.sq_off.ring_mask);
-	ring.sq_array = (uint32_t *)(sq + p.sq_off.array);
-	ring.cq_head = (uint32_t *)(cq + p.cq_off.head);
-	ring.cq_tail = (uint32_t *)(cq + p.cq_off.tail);
-	ring.cq_mask = (uint32_t *)(cq + p.cq_off.ring_mask);
-	ring.cqes = (struct io_uring_cqe *)(cq + p.cq_off.cqes);
-}
-
-static void ring_do(const struct io_uring_sqe *sqe)
-{
-	uint32_t tail = *ring.sq_tail, at = tail & *ring.sq_mask, head = *ring.cq_head;
-	int32_t res;
-
-	ring.sqes[at] = *sqe;
-	ring.sq_array[at] = at;
-	__atomic_store_n(ring.sq_tail, tail + 1, __ATOMIC_RELEASE);
-	if (syscall(SYS_io_uring_enter, ring.fd, 1, 1, IORING_ENTER_GETEVENTS, NULL, 0) != 1)
-		die("io_uring_enter");
-	if (__atomic_load_n(ring.cq_tail, __ATOMIC_ACQUIRE) == head)
-		die("no completion");
-	res = ring.cqes[head & *ring.cq_mask].res;
-	__atomic_store_n(ring.cq_head, head + 1, __ATOMIC_RELEASE);
-	if (res < 0) {
-		errno = -res;
-		die("an operation failed");
-	}
-}
-
 static void uring(int fd, int rounds)
 {
 	static const uint8_t ops[] = {IORING_OP_WRITE, IORING_OP_READ, IORING_OP_WRITEV,
 		IORING_OP_READV, IORING_OP_FSYNC, IORING_OP_NOP};
 	struct iovec iov = {memory, BLOCK};
 
-	ring_open();
+	int32_t res;
+
+	ring_open(0);
 	for (int i = 0; i < rounds; i++)
 		for (size_t k = 0; k < sizeof(ops); k++) {
 			struct io_uring_sqe sqe = {.opcode = ops[k], .fd = fd};
@@ -303,7 +253,11 @@ static void uring(int fd, int rounds)
 				sqe.addr = (uintptr_t)memory, sqe.len = BLOCK;
 			else if (k < 4)
 				sqe.addr = (uintptr_t)&iov, sqe.len = 1;
-			ring_do(&sqe);
+			res = ring_do(&sqe);
+			if (res < 0) {
+				errno = -res;
+				die("an operation failed");
+			}
 		}
 }
 
