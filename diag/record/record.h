@@ -14,7 +14,10 @@
  *     a RECORD_FD follows for each descriptor that is inherited or survives;
  *   - RECORD_PROCESS EXIT of a group leader: the table of pid is gone.
  * Threads share the table of their group. Two groups that share one table (clone with CLONE_FILES
- * and without CLONE_THREAD) are recorded as if each had its own.
+ * and without CLONE_THREAD) are recorded as if each had its own, and a thread that has a table of
+ * its own (unshare) as if it had that of its group. So that each call nevertheless refers to the
+ * file that the kernel says, a tracer compares at the beginning of a call, and writes a RECORD_FD
+ * before it when (pid, fd) is something else than the records say.
  *
  * A thread that calls execve has the leader's number afterwards, also in the record of that call.
  *

@@ -20,8 +20,8 @@ static void test_sockets_from_tables(void **state)
 	if (bind(six, (struct sockaddr *)&at6, sizeof(at6)) < 0)
 		assert_int_equal(errno, EADDRNOTAVAIL); /* no IPv6 here */
 	for (int i = 0; i < 3; i++) {
-		struct record_fd want = {.path = ""}, got = {.path = ""};
 		char path[32], target[64] = "";
+		struct record_fd want = {.path = target}, got = {.path = ""};
 
 		snprintf(path, sizeof(path), "/proc/self/fd/%d", fds[i]);
 		assert_true(readlink(path, target, sizeof(target) - 1) > 8);

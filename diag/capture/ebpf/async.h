@@ -163,6 +163,8 @@ static long submit_one(u32 i, void *ctx)
 		bpf_probe_read_user(&cb, sizeof(cb), (void *)k.address) < 0)
 		return 1;
 	nr = async_call(cb.opcode);
+	if (!sums && nr < RULES && rules[nr].selected)
+		check_fd(s->task, s->pid, cb.fd);
 	file = nr < RULES && rules[nr].selected ? file_at(s->task->files, cb.fd) : NULL;
 	__builtin_memset(&op->key, 0, sizeof(op->key));
 	op->key.selected = 1;

@@ -251,6 +251,7 @@ static int prepare(struct ebpf *x, struct err *e)
 	skel->rodata->wake_at = x->ring_bytes / 4;
 	bpf_map__set_max_entries(skel->maps.rings, (uint32_t)x->cpus);
 	if (r->mode == TRACE_SUMS) {
+		bpf_map__set_max_entries(skel->maps.described, 1);
 		bpf_map__set_max_entries(skel->maps.second_sums, sum_entries(r, x->cpus));
 		bpf_map__set_max_entries(skel->maps.messages, SOCKETS);
 		bpf_map__set_max_entries(skel->maps.pollers, SOCKETS);

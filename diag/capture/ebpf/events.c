@@ -34,7 +34,8 @@ struct ebpf_events {
 	struct first_seen *seen;
 	struct event_thread **thread; /* by number */
 	struct event_process **process;
-	uint32_t top; /* highest number so far */
+	uint32_t top;       /* highest number so far */
+	uint64_t corrected; /* descriptors that were another file than the events had said */
 	char path[PARTS_MAX + 256];
 };
 
@@ -361,12 +362,32 @@ void events_async(struct ebpf_events *x, const struct async_op *op, int64_t end_
 	emit(x, &rec);
 }
 
+/* Is it what the log's table has already? */
+static bool is_known(const struct fd_state *s, const struct ev_fd *ev, const struct record_fd *f)
+{
+	return s && s->now.kind == f->kind && !strcmp(s->now.path, f->path) &&
+		(!s->now.tag.inode || s->now.tag.inode == ev->ino);
+}
+
 static int feed_fd(struct ebpf_events *x, const struct ev_fd *ev, uint32_t size)
 {
 	struct record rec = {.type = RECORD_FD};
+	const struct fd_state *s;
 
+	if (size < sizeof(*ev))
+		return 0;
+	s = fdtable_get(x->fds, ev->h.pid, ev->fd);
+	if (ev->h.flags & FD_CLOSED) {
+		x->corrected += s != NULL;
+		return s ? closed(x, ev->h.pid, ev->fd, real_ns(x, ev->h.at_ns)) : 0;
+	}
 	if (!describe_fd(ev, size, &rec.fd, x->path))
 		return 0;
+	if (ev->h.flags & FD_CHECKED) {
+		if (is_known(s, ev, &rec.fd))
+			return 0;
+		x->corrected++;
+	}
 	rec.fd.start_ns = real_ns(x, ev->h.at_ns);
 	if (rec.fd.kind == FD_FILE || rec.fd.kind == FD_DIR || rec.fd.kind == FD_DEVICE) {
 		rec.fd.tag.device = makedev(ev->dev >> 20, ev->dev & 0xfffff);

@@ -111,6 +111,20 @@ struct {
 	__type(value, struct account);
 } accounts SEC(".maps");
 
+/*
+ * What the agent was last told of a descriptor: a mix of process, descriptor and identity of the
+ * open file; 0: nothing. A call whose descriptor is another file than that has it described again,
+ * however the descriptor came to mean it: through a table shared with another process, io_uring, a
+ * 32-bit program, a supervisor of seccomp, or an event that was lost. Descriptors that share a
+ * place make each other be described more often, which the agent ignores.
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, DESCRIBED);
+	__type(key, u32);
+	__type(value, u64);
+} described SEC(".maps");
+
 /* Room to build an event of variable size. [1] is the iterators': they, unlike the rest, can be
  * preempted. */
 struct scratch {
@@ -270,23 +284,25 @@ static __always_inline void *call_place(struct account *a, const u64 size, u64 *
 	return e;
 }
 
-/* Everything but calls: it may use the room that calls leave, so that it is lost last. */
-static __always_inline void put(struct ev *h, u64 size, u64 more)
+/* Everything but calls: it may use the room that calls leave, so that it is lost last. False: it is
+ * lost. */
+static __always_inline bool put(struct ev *h, u64 size, u64 more)
 {
 	struct account *a = account();
 	void *ring = own_ring();
 	u64 filled;
 
 	if (!a || !ring)
-		return;
+		return false;
 	filled = bpf_ringbuf_query(ring, BPF_RB_AVAIL_DATA);
 	h->lost = a->pending;
 	if (bpf_ringbuf_output(ring, h, size, more | wake_flags(filled, size)) < 0) {
 		if (h->type != EV_PATHS)
 			count_lost(a);
-		return;
+		return false;
 	}
 	__sync_fetch_and_sub(&a->pending, (u64)h->lost);
+	return true;
 }
 
 #endif

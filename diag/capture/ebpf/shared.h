@@ -39,6 +39,7 @@ enum {
 	PARTS_MAX = 4096,  /* bytes of a path */
 	PARTS_DEPTH = 128, /* folders and mounts that a path may go through */
 	BIAS_CALLS = 200,
+	DESCRIBED = 1 << 16, /* places for descriptors */
 	NR_FOREIGN = (int)0x80000000,
 };
 
@@ -142,7 +143,13 @@ struct ev_paths {
 	char text[]; /* one behind the other */
 };
 
-enum { FD_GONE = 1 /* unlinked */, FD_PSEUDO = 2 /* no path, a name */, FD_CUT = 4 };
+enum {
+	FD_GONE = 1,   /* unlinked */
+	FD_PSEUDO = 2, /* no path, a name */
+	FD_CUT = 4,
+	FD_CHECKED = 8, /* no call of this thread has changed it, as far as its events say */
+	FD_CLOSED = 16, /* it is not open: only with FD_CHECKED */
+};
 
 /* A descriptor is open and means this. */
 struct ev_fd {

@@ -113,7 +113,7 @@ static __always_inline void key_of(
 	if (rule->fd < 0 || (s32)t->args[rule->fd & 3] < 0) /* AT_FDCWD, too */
 		return;
 	k->fd_class = FD_OTHERS;
-	file = file_at(task->files, t->args[rule->fd & 3]);
+	file = open_file(task, t->args[rule->fd & 3]);
 	if (!file)
 		return;
 	inode = BPF_CORE_READ(file, f_inode);

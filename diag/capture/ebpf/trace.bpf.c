@@ -80,7 +80,7 @@ static __noinline bool put_paths(struct traced_thread *t, u64 at_ns)
 static __always_inline s64 offset_of(
 	struct task_struct *task, struct traced_thread *t, const volatile struct call_rule *rule)
 {
-	struct file *file = file_at(task->files, t->args[rule->fd & 3]);
+	struct file *file = open_file(task, t->args[rule->fd & 3]);
 	struct inode *inode;
 	u16 mode;
 	s64 at;
@@ -141,6 +141,16 @@ static __always_inline bool is_foreign(struct task_struct *task)
 #endif
 }
 
+/* Every descriptor that the call uses. */
+static __always_inline void check_fds(
+	struct task_struct *task, struct traced_thread *t, const volatile struct call_rule *rule)
+{
+	if (rule->fd >= 0)
+		check_fd(task, t->pid, t->args[rule->fd & 3]);
+	if (rule->fd2 >= 0)
+		check_fd(task, t->pid, t->args[rule->fd2 & 3]);
+}
+
 SEC("tp_btf/sys_enter")
 int BPF_PROG(on_enter, struct pt_regs *regs, long id)
 {
@@ -181,6 +191,7 @@ int BPF_PROG(on_enter, struct pt_regs *regs, long id)
 			t->record = call_is_below(task, t, rule);
 		if (!t->record && !t->maybe && !rule->action)
 			return 0;
+		check_fds(task, t, rule);
 		if (rule->offset != OFFSET_NONE && rule->offset != OFFSET_SEEK)
 			t->offset = offset_of(task, t, rule);
 		if (flow && rule->class == CLASS_COPY && t->end == END_NONE)
@@ -406,6 +417,8 @@ int BPF_PROG(on_exit, struct pt_regs *regs, long result)
 		put_paths(t, now_ns);
 	if (t->record || action == ACT_CLOSE || action == ACT_CLOSE_RANGE)
 		put_return(t, result, now_ns);
+	if (action == ACT_CLOSE)
+		forget_fd(t->pid, t->args[0]);
 	if (action && (result >= 0 || action == ACT_CONNECT))
 		put_changes(task, t, action, result, now_ns);
 	return 0;

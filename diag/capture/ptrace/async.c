@@ -126,6 +126,8 @@ static bool add(struct tracer *t, struct tracee_thread *th, uint64_t iocb, const
 		.context = th->call.args[0],
 		.begin_ns = clock_ns(CLOCK_MONOTONIC)};
 
+	if (nr >= 0)
+		fds_check(t, th, (int)cb->aio_fildes);
 	if (nr < 0 || !is_disk(fdtable_get(t->fds, (uint32_t)pid, (int32_t)cb->aio_fildes)))
 		return true;
 	op.call = (struct record_call){.seq = ++t->seq,

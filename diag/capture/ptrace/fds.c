@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -68,14 +70,15 @@ int fds_actions(struct tracer *t)
 	return 0;
 }
 
-/* Fills kind, path, tag and addresses; false if there is no such descriptor. */
-static bool describe(struct tracer *t, struct tracee_process *p, int fd, int64_t now_ns,
+/* Fills kind, path, tag and addresses of what 'fd' is to thread 'tid', which may have a table of
+ * its own; false if there is no such descriptor. */
+static bool describe(struct tracer *t, struct tracee_process *p, pid_t tid, int fd, int64_t now_ns,
 	struct record_fd *f, char target[PATH_MAX])
 {
 	char link[48];
 	ssize_t n;
 
-	snprintf(link, sizeof(link), "/proc/%d/fd/%d", p->pid, fd);
+	snprintf(link, sizeof(link), "/proc/%d/fd/%d", tid, fd);
 	n = readlink(link, target, PATH_MAX - 1);
 	if (n < 0)
 		return false;
@@ -96,17 +99,19 @@ static bool describe(struct tracer *t, struct tracee_process *p, int fd, int64_t
 	return true;
 }
 
-static void fd_open(
-	struct tracer *t, struct tracee_process *p, int fd, const struct sockaddr_storage *peer)
+/* False: it is not open. */
+static bool fd_open(struct tracer *t, struct tracee_process *p, pid_t tid, int fd,
+	const struct sockaddr_storage *peer)
 {
 	struct record rec = {.type = RECORD_FD};
 	char target[PATH_MAX];
 
-	if (!describe(t, p, fd, clock_real_ns(), &rec.fd, target))
-		return;
+	if (!describe(t, p, tid, fd, clock_real_ns(), &rec.fd, target))
+		return false;
 	if (peer && rec.fd.kind == FD_SOCKET && rec.fd.remote.ss_family == AF_UNSPEC)
 		rec.fd.remote = *peer;
 	tracer_emit(t, &rec);
+	return true;
 }
 
 static void fd_closed(struct tracer *t, struct tracee_process *p, int fd)
@@ -165,7 +170,7 @@ static void close_range_call(
 		char link[48], ignored[4];
 
 		/* Not so with CLOSE_RANGE_CLOEXEC, which only marks them. */
-		snprintf(link, sizeof(link), "/proc/%d/fd/%d", p->pid, l.fd[i]);
+		snprintf(link, sizeof(link), "/proc/%d/fd/%d", (int)c->tid, l.fd[i]);
 		if (readlink(link, ignored, sizeof(ignored)) < 0)
 			fd_closed(t, p, l.fd[i]);
 	}
@@ -191,7 +196,7 @@ void fds_scan(struct tracer *t, struct tracee_process *p, int64_t since_ns)
 		if (d->d_name[0] < '0' || d->d_name[0] > '9')
 			continue;
 		fd = atoi(d->d_name);
-		if (!describe(t, p, fd, since_ns, &rec.fd, target))
+		if (!describe(t, p, p->pid, fd, since_ns, &rec.fd, target))
 			continue;
 		s = fdtable_get(t->fds, (uint32_t)p->pid, fd);
 		if (s && !strcmp(s->now.path, target))
@@ -208,6 +213,38 @@ void fds_scan(struct tracer *t, struct tracee_process *p, int64_t since_ns)
 	free(l.fd);
 }
 
+/* Is 'fd' of thread 'tid' what the log's table says? 's' is that, or NULL. Asks no file system: it
+ * may be the one that is being traced. */
+static bool is_same(const struct fd_state *s, pid_t tid, int fd)
+{
+	char link[48], target[PATH_MAX];
+	struct statx st;
+	ssize_t n;
+
+	snprintf(link, sizeof(link), "/proc/%d/fd/%d", tid, fd);
+	if (s && s->now.tag.device && s->now.tag.inode)
+		return statx(AT_FDCWD, link, AT_STATX_DONT_SYNC, STATX_INO, &st) == 0 &&
+			st.stx_ino == s->now.tag.inode &&
+			makedev(st.stx_dev_major, st.stx_dev_minor) == s->now.tag.device;
+	n = readlink(link, target, sizeof(target) - 1);
+	if (n < 0)
+		return !s;
+	target[n] = '\0';
+	return s && !strcmp(target, s->now.path);
+}
+
+void fds_check(struct tracer *t, struct tracee_thread *th, int fd)
+{
+	const uint32_t pid = (uint32_t)th->process->pid;
+	const struct fd_state *s = fd < 0 ? NULL : fdtable_get(t->fds, pid, fd);
+
+	if (fd < 0 || is_same(s, th->tid, fd))
+		return;
+	t->corrected++;
+	if (!fd_open(t, th->process, th->tid, fd, NULL))
+		fd_closed(t, th->process, fd);
+}
+
 static bool peek(struct tracee_process *p, uint64_t address, void *out, size_t size)
 {
 	struct iovec local = {out, size}, remote = {(void *)(uintptr_t)address, size};
@@ -217,12 +254,13 @@ static bool peek(struct tracee_process *p, uint64_t address, void *out, size_t s
 
 static void pair(struct tracer *t, struct tracee_process *p, const struct record_call *c, int arg)
 {
+	const pid_t tid = (pid_t)c->tid;
 	int fd[2];
 
 	if (c->result < 0 || !peek(p, c->args[arg], fd, sizeof(fd)))
 		return;
-	fd_open(t, p, fd[0], NULL);
-	fd_open(t, p, fd[1], NULL);
+	fd_open(t, p, tid, fd[0], NULL);
+	fd_open(t, p, tid, fd[1], NULL);
 }
 
 static void connect_call(struct tracer *t, struct tracee_process *p, const struct record_call *c)
@@ -235,10 +273,10 @@ static void connect_call(struct tracer *t, struct tracee_process *p, const struc
 	/* Until the handshake is over the socket does not tell its peer. */
 	if (n > sizeof(peer) || !peek(p, c->args[1], &peer, n))
 		peer.ss_family = AF_UNSPEC;
-	fd_open(t, p, (int)c->args[0], &peer);
+	fd_open(t, p, (pid_t)c->tid, (int)c->args[0], &peer);
 }
 
-static void received(struct tracer *t, struct tracee_process *p, const struct msghdr *m)
+static void received(struct tracer *t, struct tracee_process *p, pid_t tid, const struct msghdr *m)
 {
 	size_t n = m->msg_controllen;
 	struct cmsghdr *cmsg;
@@ -261,7 +299,7 @@ static void received(struct tracer *t, struct tracee_process *p, const struct ms
 				int fd;
 
 				memcpy(&fd, (uint8_t *)cmsg + at, sizeof(fd));
-				fd_open(t, p, fd, NULL);
+				fd_open(t, p, tid, fd, NULL);
 			}
 		}
 	}
@@ -273,7 +311,7 @@ static void recvmsg_call(struct tracer *t, struct tracee_process *p, const struc
 	struct msghdr m;
 
 	if (c->result >= 0 && peek(p, c->args[1], &m, sizeof(m)))
-		received(t, p, &m);
+		received(t, p, (pid_t)c->tid, &m);
 }
 
 static void recvmmsg_call(struct tracer *t, struct tracee_process *p, const struct record_call *c)
@@ -282,18 +320,19 @@ static void recvmmsg_call(struct tracer *t, struct tracee_process *p, const stru
 
 	for (int64_t i = 0; i < c->result; i++)
 		if (peek(p, c->args[1] + (uint64_t)i * sizeof(m), &m, sizeof(m)))
-			received(t, p, &m.msg_hdr);
+			received(t, p, (pid_t)c->tid, &m.msg_hdr);
 }
 
 void fds_call(struct tracer *t, struct tracee_process *p, const struct record_call *c)
 {
 	int fd = (int)c->args[0], cmd = (int)c->args[1];
+	const pid_t tid = (pid_t)c->tid;
 
 	switch ((enum action)t->action[c->nr]) {
 	case ACT_NONE: break;
 	case ACT_RESULT:
 		if (c->result >= 0)
-			fd_open(t, p, (int)c->result, NULL);
+			fd_open(t, p, tid, (int)c->result, NULL);
 		break;
 	case ACT_PAIR: pair(t, p, c, 0); break;
 	case ACT_SOCKETPAIR: pair(t, p, c, 3); break;
@@ -305,11 +344,11 @@ void fds_call(struct tracer *t, struct tracee_process *p, const struct record_ca
 	case ACT_CLOSE_RANGE: close_range_call(t, p, c); break;
 	case ACT_FCNTL:
 		if (c->result >= 0 && (cmd == F_DUPFD || cmd == F_DUPFD_CLOEXEC))
-			fd_open(t, p, (int)c->result, NULL);
+			fd_open(t, p, tid, (int)c->result, NULL);
 		break;
 	case ACT_BIND:
 		if (c->result == 0)
-			fd_open(t, p, fd, NULL);
+			fd_open(t, p, tid, fd, NULL);
 		break;
 	case ACT_CONNECT: connect_call(t, p, c); break;
 	case ACT_RECVMSG: recvmsg_call(t, p, c); break;

@@ -5,10 +5,23 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "diag/capture/ptrace/tracer.h"
+
+/* A thread with a table of its own may have another file under that number. */
+static bool is_that(int own, const struct record_fd *f)
+{
+	char name[40];
+	struct stat st;
+
+	if (fstat(own, &st) < 0)
+		return false;
+	snprintf(name, sizeof(name), "socket:[%lu]", (unsigned long)st.st_ino);
+	return !strcmp(name, f->path);
+}
 
 static void from_descriptor(int own, struct record_fd *f)
 {
@@ -102,10 +115,10 @@ void socket_addresses(struct tracee_process *p, int fd, struct record_fd *f)
 		p->pidfd = (int)syscall(SYS_pidfd_open, p->pid, 0);
 	if (p->pidfd >= 0)
 		own = (int)syscall(SYS_pidfd_getfd, p->pidfd, fd, 0);
-	if (own >= 0) {
+	if (own >= 0 && is_that(own, f))
 		from_descriptor(own, f);
-		close(own);
-	} else if (!strncmp(f->path, "socket:[", 8)) {
+	else if (!strncmp(f->path, "socket:[", 8))
 		socket_from_tables(p->pid, strtoul(f->path + 8, NULL, 10), f);
-	}
+	if (own >= 0)
+		close(own);
 }

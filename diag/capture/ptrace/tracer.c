@@ -389,6 +389,19 @@ static void call_end(struct tracer *t, struct tracee_thread *th, int64_t now_ns,
 		tracer_emit(t, &rec);
 }
 
+/* The descriptors that the call uses, if it is written. */
+static void check_fds(struct tracer *t, struct tracee_thread *th, const struct call_info *info)
+{
+	const struct record_call *c = &th->call;
+
+	if (!info || !call_wanted(&t->filter, c))
+		return;
+	if (info->fd >= 0)
+		fds_check(t, th, (int)c->args[info->fd]);
+	if (info->fd2 >= 0)
+		fds_check(t, th, (int)c->args[info->fd2]);
+}
+
 /* 'now_ns' is CLOCK_MONOTONIC right after the wait. */
 static void syscall_stop(struct tracer *t, struct tracee_thread *th, int64_t now_ns)
 {
@@ -406,6 +419,7 @@ static void syscall_stop(struct tracer *t, struct tracee_thread *th, int64_t now
 		for (int i = 0; i < 6; i++)
 			c->args[i] = info.entry.args[i];
 		c->result = 0;
+		check_fds(t, th, call_info(t->calls, c->nr));
 		call_enter(t, th, call_info(t->calls, c->nr));
 		c->seq = ++t->seq;
 		th->in_call = true;

@@ -56,10 +56,11 @@ struct tracer {
 	uint64_t seq, lost;
 	void *asyncs; /* operations that are under way: async.c's, a tree (tsearch(3)) */
 	size_t n_asyncs;
-	uint64_t unseen; /* calls of io_uring_enter */
-	pid_t last;      /* thread that was resumed last */
-	uint8_t *action; /* what call nr does to descriptors, see fds.c */
-	pid_t child;     /* launched command, or 0 */
+	uint64_t unseen;    /* calls of io_uring_enter */
+	uint64_t corrected; /* descriptors that were another file than the calls had said */
+	pid_t last;         /* thread that was resumed last */
+	uint8_t *action;    /* what call nr does to descriptors, see fds.c */
+	pid_t child;        /* launched command, or 0 */
 	int child_status;
 	bool child_running; /* its exec has succeeded */
 	bool leaving;       /* detach every thread that stops */
@@ -99,6 +100,11 @@ void tracer_emit(struct tracer *t, struct record *rec);
 int fds_actions(struct tracer *t);
 void fds_scan(struct tracer *t, struct tracee_process *p, int64_t since_ns);
 void fds_call(struct tracer *t, struct tracee_process *p, const struct record_call *c);
+
+/* The thread is about to use 'fd': writes what it is, if the log's table says something else. It
+ * may have been changed by a process that shares the table, by io_uring, by a 32-bit call, or
+ * through seccomp. AT_FDCWD is ignored. */
+void fds_check(struct tracer *t, struct tracee_thread *th, int fd);
 
 /* sockets.c: fills addresses and type of the socket 'fd' (f->path is its link's target). */
 void socket_addresses(struct tracee_process *p, int fd, struct record_fd *f);

@@ -1,0 +1,113 @@
+/*
+ * Each call is about the file that the kernel says, though its descriptor was changed by nothing
+ * that its thread did (ci/tests/helpers/descriptors.c): both tracers.
+ */
+#include "ci/tests/capture/tracing.h"
+
+enum { NO_SUCH_CALLS = 77 };
+
+static char prog[4096];
+static bool has_ebpf;
+
+static const char *const both[] = {"ebpf", "ptrace", NULL};
+
+static int begin(void **state)
+{
+	struct err why;
+
+	if (setup(state) || !built("helpers/descriptors", prog))
+		return -1;
+	has_ebpf = ebpf_allowed(&why);
+	return 0;
+}
+
+static bool is_write(uint32_t nr)
+{
+	nr &= ~RECORD_ASYNC_NR;
+	return nr == SYS_write || nr == SYS_pwrite64;
+}
+
+/* Of the writes in the log: those of N bytes are on a file named wN. */
+static unsigned check_writes(void)
+{
+	struct fdtable *fds = fdtable_new();
+	const struct record *rec;
+	struct log_reader *r;
+	unsigned n = 0;
+	struct err e;
+	int rc;
+
+	assert_int_equal(log_reader_new(log_path, &r, &e), 0);
+	while ((rc = log_next(r, &rec, &e)) == 1) {
+		const struct record_call *c = &rec->call;
+		const struct fd_state *s;
+		char name[16];
+
+		assert_int_equal(fdtable_feed(fds, rec), 0);
+		if (rec->type == RECORD_END)
+			assert_int_equal(rec->end.lost, 0);
+		if (rec->type != RECORD_CALL || !is_write(c->nr))
+			continue;
+		s = fdtable_get(fds, c->pid, (int32_t)c->args[0]);
+		snprintf(name, sizeof(name), "/w%d", (int)c->result);
+		if (!s || !strstr(s->now.path, name))
+			fail_msg("a write to '%s' is on '%s'", name + 1,
+				s ? s->now.path : "(closed)");
+		n++;
+	}
+	assert_int_equal(rc, 0);
+	log_reader_free(r);
+	fdtable_free(fds);
+	return n;
+}
+
+static void expect(const char *what, unsigned by_ebpf, unsigned by_ptrace)
+{
+	for (const char *const *tracer = both; *tracer; tracer++) {
+		bool ebpf = !strcmp(*tracer, "ebpf");
+		int code;
+
+		if (ebpf && !has_ebpf) {
+			print_message("# no ebpf tracer here\n");
+			continue;
+		}
+		unlink(log_path);
+		tracer_name = *tracer;
+		code = wait_exit(trace((const char *const[]){"--", prog, what, dir, NULL}, NULL));
+		if (code == NO_SUCH_CALLS)
+			skip();
+		assert_int_equal(code, 0);
+		assert_int_equal(check_writes(), ebpf ? by_ebpf : by_ptrace);
+	}
+}
+
+static void a_table_may_be_another_process_s_too(void **state)
+{
+	(void)state;
+	expect("shared", 9, 9);
+}
+
+static void a_thread_may_have_a_table_of_its_own(void **state)
+{
+	(void)state;
+	expect("private", 10, 10);
+}
+
+static void a_descriptor_may_be_passed(void **state)
+{
+	(void)state;
+	expect("passed", 2, 2);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(a_table_may_be_another_process_s_too, fresh),
+		cmocka_unit_test_setup(a_thread_may_have_a_table_of_its_own, fresh),
+		cmocka_unit_test_setup(a_descriptor_may_be_passed, fresh),
+	};
+
+	cmocka_set_message_output(CM_OUTPUT_TAP);
+	patient_alarm(300);
+	return cmocka_run_group_tests(tests, begin, teardown);
+}
