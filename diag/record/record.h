@@ -65,6 +65,11 @@ enum record_type {
  * Unfinished: its process or its context ended, or the tracer left. */
 #define RECORD_ASYNC_NR 0x40000000u
 
+/* In place of a descriptor, added to its slot: a file that is registered with a ring of io_uring
+ * (IOSQE_FIXED_FILE). A RECORD_FD says what it is, as of descriptors; processes with several rings
+ * may have several files under one slot, each of which is told before it is used. */
+enum { RECORD_FIXED_FILES = 1 << 30 };
+
 enum { RECORD_HEAD = 32 };
 
 struct record_call {

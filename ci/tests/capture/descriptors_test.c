@@ -99,12 +99,20 @@ static void a_descriptor_may_be_passed(void **state)
 	expect("passed", 2, 2);
 }
 
+/* ptrace does not see what a ring writes. */
+static void a_ring_opens_and_closes(void **state)
+{
+	(void)state;
+	expect("ring", 8, 4);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(a_table_may_be_another_process_s_too, fresh),
 		cmocka_unit_test_setup(a_thread_may_have_a_table_of_its_own, fresh),
 		cmocka_unit_test_setup(a_descriptor_may_be_passed, fresh),
+		cmocka_unit_test_setup(a_ring_opens_and_closes, fresh),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

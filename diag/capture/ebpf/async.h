@@ -2,7 +2,8 @@
  * Asynchronous disk operations: io_submit and io_getevents (PREAD, PWRITE, PREADV, PWRITEV, FSYNC,
  * FDSYNC), and io_uring (READ, WRITE, READV, WRITEV, READ_FIXED, WRITE_FIXED, FSYNC), on regular
  * files and block devices. Each counts, or is a record, as the call that does the same, of the
- * thread that submitted it.
+ * thread that submitted it. What io_uring opens and closes is no record, but what descriptors mean
+ * is read when such a request ends, and what a request was about when it ends.
  *
  * Service time. io_submit: from the entry into io_submit to the exit of the io_getevents (or
  * io_pgetevents) that delivers its event. That is the true end if a thread waits there when the
@@ -53,6 +54,11 @@ enum {
 	OP_FSYNC = 3,
 	OP_READ_FIXED = 4,
 	OP_WRITE_FIXED = 5,
+	OP_ACCEPT = 13,
+	OP_OPENAT = 18,
+	OP_CLOSE = 19,
+	OP_OPENAT2 = 28,
+	OP_SOCKET = 45,
 	OP_READ = 22,
 	OP_WRITE = 23,
 	REQ_FIXED_FILE = 1,
@@ -173,7 +179,6 @@ static long submit_one(u32 i, void *ctx)
 		op->key.class = rules[nr & (RULES - 1)].class;
 		op->tid = s->tid;
 		op->nr = nr;
-		op->fixed = 0;
 		op->start_ns = s->start_ns;
 		op->context = s->context;
 		op->args[0] = cb.fd;
@@ -319,6 +324,21 @@ static __always_inline u32 command_of(struct io_kiocb *req)
 	}
 }
 
+/* Who submits. With IORING_SETUP_SQPOLL that is a thread of the kernel's in the process, which is
+ * not under trace itself: the process's first thread is asked. */
+static __always_inline struct traced_thread *ring_thread(struct task_struct *task)
+{
+	struct traced_thread *t = NULL;
+	struct task_struct *leader;
+
+	if (task->bpf_storage)
+		t = bpf_task_storage_get(&threads, task, NULL, 0);
+	if (t || !(task->flags & IO_WORKER))
+		return t;
+	leader = task->group_leader;
+	return leader ? bpf_task_storage_get(&threads, leader, NULL, 0) : NULL;
+}
+
 SEC("?tp_btf/io_uring_submit_req")
 int BPF_PROG(on_ring_submit, struct io_kiocb *req)
 {
@@ -329,11 +349,11 @@ int BPF_PROG(on_ring_submit, struct io_kiocb *req)
 	struct async_op *op;
 	u32 zero = 0, nr;
 
-	if (!task->bpf_storage)
+	t = ring_thread(task);
+	if (!t)
 		return 0;
-	t = bpf_task_storage_get(&threads, task, NULL, 0);
 	op = bpf_map_lookup_elem(&async_scratch, &zero);
-	if (!t || t->silent || t->bias || !op)
+	if (t->silent || t->bias || !op)
 		return 0;
 	nr = async_call(command_of(req));
 	if (nr >= RULES || !rules[nr].selected || !is_followed(t) || !kind_is_chosen(KIND_DISK)) {
@@ -341,11 +361,12 @@ int BPF_PROG(on_ring_submit, struct io_kiocb *req)
 		return 0;
 	}
 	op->pid = t->pid;
-	op->tid = t->tid;
+	op->tid = tid_of(task);
 	op->nr = nr;
-	op->fixed = BPF_CORE_READ(req, flags) & REQ_FIXED_FILE;
 	op->context = 0;
-	op->args[0] = op->fixed ? -1 : BPF_CORE_READ(req, cqe.fd);
+	op->args[0] = BPF_CORE_READ(req, cqe.fd);
+	if (BPF_CORE_READ(req, flags) & REQ_FIXED_FILE)
+		op->args[0] = FIXED_FILES + (op->args[0] & (FIXED_FILES - 1));
 	op->args[1] = op->args[2] = op->args[3] = 0;
 	if (BPF_CORE_READ(req, opcode) != OP_FSYNC) {
 		op->args[1] = BPF_CORE_READ(rw, addr);
@@ -358,6 +379,24 @@ int BPF_PROG(on_ring_submit, struct io_kiocb *req)
 	return 0;
 }
 
+/* A request that opens or closes a descriptor has ended: what does that mean now? Only where the
+ * thread that ends it has the process's table; else the next call that uses it finds out. */
+static __noinline void ring_changes(struct io_kiocb *req)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct traced_thread *t = ring_thread(task);
+	s64 fd = BPF_CORE_READ(req, cqe.res);
+	u8 opcode = BPF_CORE_READ(req, opcode);
+
+	if (!t || t->silent || t->bias || fd < 0)
+		return;
+	if (opcode == OP_CLOSE)
+		check_fd(task, t->pid, BPF_CORE_READ((struct io_close *)req, fd));
+	else if (opcode == OP_OPENAT || opcode == OP_OPENAT2 || opcode == OP_ACCEPT ||
+		opcode == OP_SOCKET)
+		check_fd(task, t->pid, fd);
+}
+
 SEC("?tp_btf/io_uring_complete")
 int BPF_PROG(on_ring_complete, void *ring, struct io_kiocb *req)
 {
@@ -366,6 +405,8 @@ int BPF_PROG(on_ring_complete, void *ring, struct io_kiocb *req)
 	struct file *file;
 	u64 now_ns;
 
+	if (req && !op && !sums)
+		ring_changes(req);
 	if (!op)
 		return 0;
 	now_ns = bpf_ktime_get_ns();
@@ -375,10 +416,9 @@ int BPF_PROG(on_ring_complete, void *ring, struct io_kiocb *req)
 	op->key.pid = op->pid;
 	op->key.class = rules[op->nr & (RULES - 1)].class;
 	if (file && disk_key(file, &op->key) && (sums || op->key.selected)) {
-		if (op->fixed && !sums)
-			lose(1);
-		else
-			async_end(op, BPF_CORE_READ(req, cqe.res), now_ns);
+		if (!sums)
+			check_file(bpf_get_current_task_btf(), file, op->pid, op->args[0]);
+		async_end(op, BPF_CORE_READ(req, cqe.res), now_ns);
 	}
 	bpf_map_delete_elem(&asyncs, &k);
 	return 0;

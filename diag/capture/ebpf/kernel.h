@@ -161,6 +161,7 @@ struct task_struct {
 	struct thread_info thread_info;
 	struct bpf_local_storage *bpf_storage;
 	int exit_code;
+	unsigned int flags;
 	unsigned int in_execve : 1;
 	int pid, tgid;
 	char comm[16];
@@ -204,6 +205,10 @@ struct io_rw {
 	struct kiocb kiocb;
 	u64 addr;
 	u32 len;
+};
+
+struct io_close {
+	int fd;
 };
 
 struct io_sync {
@@ -272,6 +277,7 @@ enum {
 	FLAG_APPEND = 02000,
 	SIGNAL_GROUP_EXIT = 4,
 	THREAD_COMPAT = 2, /* x86: TS_COMPAT */
+	IO_WORKER = 0x10,  /* PF_IO_WORKER: io_uring's threads */
 	SOCKFS = 0x534F434B,
 	INET = 2,
 	INET6 = 10,

@@ -39,7 +39,8 @@ enum {
 	PARTS_MAX = 4096,  /* bytes of a path */
 	PARTS_DEPTH = 128, /* folders and mounts that a path may go through */
 	BIAS_CALLS = 200,
-	DESCRIBED = 1 << 16, /* places for descriptors */
+	DESCRIBED = 1 << 16,   /* places for descriptors */
+	FIXED_FILES = 1 << 30, /* RECORD_FIXED_FILES */
 	NR_FOREIGN = (int)0x80000000,
 };
 
@@ -245,8 +246,7 @@ struct async_op {
 	u64 start_ns, context;
 	u64 args[4];
 	u32 pid, tid, nr;
-	u8 fixed; /* io_uring: the file is a registered one, without a descriptor */
-	u8 pad[3];
+	u32 pad;
 	struct sum_key key; /* but for its second; io_uring: made at the end */
 };
 
