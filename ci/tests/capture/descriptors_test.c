@@ -4,6 +4,8 @@
  */
 #include "ci/tests/capture/tracing.h"
 
+#include "diag/record/calls.h"
+
 enum { NO_SUCH_CALLS = 77 };
 
 static char prog[4096];
@@ -106,6 +108,45 @@ static void a_ring_opens_and_closes(void **state)
 	expect("ring", 8, 4);
 }
 
+static void a_ring_without_calls_opens_and_closes(void **state)
+{
+	(void)state;
+	expect("polled", 7, 3);
+}
+
+static void a_ring_without_calls_needs_no_leader(void **state)
+{
+	(void)state;
+	expect("leaderless", 7, 3);
+}
+
+/* The same in sums: what calls and requests wrote. */
+static void a_ring_without_calls_is_summed_up(void **state)
+{
+	const struct record *rec;
+	struct log_reader *r;
+	uint64_t bytes = 0;
+	struct err e;
+	int code;
+
+	(void)state;
+	if (!has_ebpf)
+		skip();
+	tracer_name = "ebpf";
+	code = wait_exit(trace(
+		(const char *const[]){"--mode", "sums", "--", prog, "polled", dir, NULL}, NULL));
+	if (code == NO_SUCH_CALLS)
+		skip();
+	assert_int_equal(code, 0);
+	assert_int_equal(log_reader_new(log_path, &r, &e), 0);
+	while (log_next(r, &rec, &e) == 1)
+		if (rec->type == RECORD_SUM && rec->sum.class == CALL_WRITE &&
+			rec->sum.fd_class == FD_CLASS_DISK)
+			bytes += rec->sum.bytes;
+	log_reader_free(r);
+	assert_int_equal(bytes, 2 * 41 + 4 * 42 + 43);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -113,6 +154,9 @@ int main(void)
 		cmocka_unit_test_setup(a_thread_may_have_a_table_of_its_own, fresh),
 		cmocka_unit_test_setup(a_descriptor_may_be_passed, fresh),
 		cmocka_unit_test_setup(a_ring_opens_and_closes, fresh),
+		cmocka_unit_test_setup(a_ring_without_calls_opens_and_closes, fresh),
+		cmocka_unit_test_setup(a_ring_without_calls_needs_no_leader, fresh),
+		cmocka_unit_test_setup(a_ring_without_calls_is_summed_up, fresh),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -275,6 +275,23 @@ static void by_ring(unsigned flags)
 	put(44, fd);
 }
 
+static void *polled_alone(void *leader)
+{
+	pthread_join(*(pthread_t *)leader, NULL);
+	by_ring(IORING_SETUP_SQPOLL);
+	exit(0);
+}
+
+/* By a process whose first thread has ended. */
+static void without_a_leader(void)
+{
+	static pthread_t self, thread;
+
+	self = pthread_self();
+	pthread_create(&thread, NULL, polled_alone, &self);
+	pthread_exit(NULL);
+}
+
 int main(int argc, char **argv)
 {
 	if (argc < 3)
@@ -290,6 +307,8 @@ int main(int argc, char **argv)
 		by_ring(0);
 	else if (!strcmp(argv[1], "polled"))
 		by_ring(IORING_SETUP_SQPOLL);
+	else if (!strcmp(argv[1], "leaderless"))
+		without_a_leader();
 	else
 		return 2;
 	return 0;

@@ -543,7 +543,10 @@ int BPF_PROG(on_end, struct task_struct *task)
 
 		bpf_map_delete_elem(&pollers, &tid);
 	}
-	bpf_task_storage_delete(&threads, task);
+	/* While the process lives, its first thread is asked for it: ring_thread. */
+	t->in_call = 0;
+	if (t->tid != t->pid || (task->signal->flags & SIGNAL_GROUP_EXIT))
+		bpf_task_storage_delete(&threads, task);
 	__sync_fetch_and_sub(&live, 1);
 	return 0;
 }
