@@ -78,8 +78,10 @@ struct record_call {
 	int64_t service_ns; /* wall-clock service time */
 	uint32_t pid, tid;  /* thread group and thread, as the traced node sees them */
 	uint32_t nr;        /* number of the call on the log's architecture */
-	bool unfinished;    /* the thread died, or the tracer left, inside the call: no result */
-	uint64_t args[6];   /* registers */
+	/* No result: the thread died, or the tracer left, inside the call, or a filter of seccomp
+	 * answered it with a signal. */
+	bool unfinished;
+	uint64_t args[6]; /* registers */
 	/* Value, or negative errno. -512 .. -516: a signal or stop interrupted the call, and the
 	 * kernel restarts it or the program sees EINTR. */
 	int64_t result;

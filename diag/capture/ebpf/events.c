@@ -317,7 +317,7 @@ static int feed_call(struct ebpf_events *x, const struct ev_call *ev, uint32_t s
 	}
 	if (t->paths)
 		drop_paths(t);
-	if (rc == 0 && ev->nr < RULES && !(ev->h.flags & EV_UNFINISHED))
+	if (rc == 0 && ev->nr < RULES && !(ev->h.flags & (EV_UNFINISHED | EV_REFUSED)))
 		rc = feed_closes(x, ev, x->rules[ev->nr].action);
 	return rc;
 }

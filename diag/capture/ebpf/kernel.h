@@ -255,13 +255,14 @@ struct bpf_iter__task {
 #if defined(__TARGET_ARCH_x86)
 #define NR_GETPPID 110
 struct pt_regs {
-	unsigned long di, si, dx, r10, r8, r9, bx, cx, bp;
+	unsigned long di, si, dx, r10, r8, r9, bx, cx, bp, orig_ax;
 };
 #elif defined(__TARGET_ARCH_arm64)
 #define NR_GETPPID 173
 struct pt_regs {
 	unsigned long regs[31];
 	unsigned long orig_x0;
+	s32 syscallno;
 };
 #endif
 
@@ -276,6 +277,7 @@ enum {
 	IFCHR = 0020000,
 	FLAG_APPEND = 02000,
 	SIGNAL_GROUP_EXIT = 4,
+	SIGNAL_SYS = 31,
 	THREAD_COMPAT = 2, /* x86: TS_COMPAT */
 	IO_WORKER = 0x10,  /* PF_IO_WORKER: io_uring's threads */
 	SOCKFS = 0x534F434B,

@@ -45,6 +45,8 @@ struct traced_thread {
 	u8 maybe;       /* the call is selected if the file that it opens is */
 	u8 append;      /* writes go to the end of the file */
 	u8 end;         /* enum flow_end: flow, what the call moves bytes on */
+	u8 entered;     /* sys_enter has seen it go into a call; sys_exit clears it */
+	u8 refused;     /* seccomp kept it from entering the call */
 	u8 chosen;      /* by the filter of processes, as of 'judged' */
 	u32 judged;     /* filter_at + 1 then; 0: never */
 	u32 nr;

@@ -113,6 +113,7 @@ enum {
 	EV_SILENT = 2, /* not selected, but it changes descriptors */
 	EV_POSITIONED = 4,
 	EV_TIMED = 8,
+	EV_REFUSED = 16, /* a filter of seccomp kept it from the kernel, whatever its result says */
 };
 
 struct ev_call {

@@ -27,6 +27,7 @@ static __always_inline struct traced_thread *thread_new(struct task_struct *task
 	}
 	t->pid = pid_of(task);
 	t->tid = tid;
+	t->entered = 1;
 	t->selected = !has_tids || bpf_map_lookup_elem(&tids, &tid);
 	__sync_fetch_and_add(&live, 1);
 	__sync_fetch_and_add(&started, 1);
@@ -132,6 +133,26 @@ static __always_inline void read_args(struct traced_thread *t, struct pt_regs *r
 #endif
 }
 
+/* Of the call that the registers are of. */
+static __always_inline u32 called_number(struct pt_regs *regs)
+{
+#if defined(__TARGET_ARCH_x86)
+	return regs->orig_ax;
+#else
+	return regs->syscallno;
+#endif
+}
+
+/* Are the registers those before the call? seccomp puts them back for SIGSYS. */
+static __always_inline bool is_rolled_back(struct pt_regs *regs, s64 result)
+{
+#if defined(__TARGET_ARCH_x86)
+	return result == (s64)regs->orig_ax;
+#else
+	return result == (s64)regs->orig_x0;
+#endif
+}
+
 static __always_inline bool is_foreign(struct task_struct *task)
 {
 #if defined(__TARGET_ARCH_x86)
@@ -151,21 +172,15 @@ static __always_inline void check_fds(
 		check_fd(task, t->pid, t->args[rule->fd2 & 3]);
 }
 
-SEC("tp_btf/sys_enter")
-int BPF_PROG(on_enter, struct pt_regs *regs, long id)
+static __always_inline void begin_call(
+	struct task_struct *task, struct traced_thread *t, struct pt_regs *regs, u32 nr)
 {
-	struct task_struct *task = bpf_get_current_task_btf();
 	const volatile struct call_rule *rule;
-	struct traced_thread *t;
 	bool followed;
-	u32 nr = id;
 
-	if (!task->bpf_storage)
-		return 0;
-	t = bpf_task_storage_get(&threads, task, NULL, 0);
-	if (!t || t->silent)
-		return 0;
+	barrier_var(nr); /* the verifier must see the bounds of what is used, not of a copy */
 	t->in_call = 0;
+	t->refused = 0;
 	if (is_foreign(task) || nr >= RULES)
 		rule = &rules[RULES - 1]; /* no such call: selected if everything is */
 	else
@@ -173,7 +188,7 @@ int BPF_PROG(on_enter, struct pt_regs *regs, long id)
 	followed = is_followed(t);
 	t->record = rule->selected && followed;
 	if (!t->record && !rule->action && !t->bias)
-		return 0;
+		return;
 	t->nr = is_foreign(task) ? nr | NR_FOREIGN : nr;
 	read_args(t, regs);
 	t->offset = -1;
@@ -190,7 +205,7 @@ int BPF_PROG(on_enter, struct pt_regs *regs, long id)
 		else if (has_prefixes())
 			t->record = call_is_below(task, t, rule);
 		if (!t->record && !t->maybe && !rule->action)
-			return 0;
+			return;
 		check_fds(task, t, rule);
 		if (rule->offset != OFFSET_NONE && rule->offset != OFFSET_SEEK)
 			t->offset = offset_of(task, t, rule);
@@ -207,6 +222,22 @@ int BPF_PROG(on_enter, struct pt_regs *regs, long id)
 	t->start_ns = bpf_ktime_get_ns();
 	if (causal)
 		t->cpu_enter_ns = processor_ns(t, t->start_ns);
+}
+
+SEC("tp_btf/sys_enter")
+int BPF_PROG(on_enter, struct pt_regs *regs, long id)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct traced_thread *t;
+
+	if (!task->bpf_storage)
+		return 0;
+	t = bpf_task_storage_get(&threads, task, NULL, 0);
+	if (!t)
+		return 0;
+	t->entered = 1;
+	if (!t->silent)
+		begin_call(task, t, regs, id);
 	return 0;
 }
 
@@ -217,7 +248,8 @@ static __always_inline void fill_call(struct ev_call *e, struct account *a, stru
 	e->h.lost = a->pending;
 	if (a->pending)
 		__sync_fetch_and_sub(&a->pending, (u64)e->h.lost);
-	e->h.flags = flags | (t->record ? 0 : EV_SILENT) | (causal ? EV_TIMED : 0);
+	e->h.flags = flags | (t->record ? 0 : EV_SILENT) | (causal ? EV_TIMED : 0) |
+		(t->refused ? EV_REFUSED : 0);
 	e->cpu_ns = causal ? t->cpu_enter_ns : 0;
 	e->cpu_call_ns = causal ? processor_ns(t, now_ns) - t->cpu_enter_ns : 0;
 	e->start_ns = t->start_ns;
@@ -358,6 +390,19 @@ static __noinline void exit_sums(
 	}
 }
 
+/*
+ * The thread leaves a call that it has not entered. seccomp looks at a call before sys_enter: what
+ * a filter refuses, or answers through a supervisor, comes to sys_exit alone, with the registers as
+ * the thread has set them. (A thread that was forked, or was inside a call when the tracer came, is
+ * treated as if it had entered one.)
+ */
+static __noinline void begin_refused(
+	struct task_struct *task, struct traced_thread *t, struct pt_regs *regs)
+{
+	begin_call(task, t, regs, called_number(regs));
+	t->refused = 1;
+}
+
 SEC("tp_btf/sys_exit")
 int BPF_PROG(on_exit, struct pt_regs *regs, long result)
 {
@@ -371,9 +416,20 @@ int BPF_PROG(on_exit, struct pt_regs *regs, long result)
 	if (!task->bpf_storage)
 		return 0;
 	t = bpf_task_storage_get(&threads, task, NULL, 0);
-	if (!t || !t->in_call)
+	if (!t)
+		return 0;
+	if (!t->entered && !t->silent)
+		begin_refused(task, t, regs);
+	t->entered = 0;
+	if (!t->in_call)
 		return 0;
 	now_ns = bpf_ktime_get_ns();
+	if (t->refused && is_rolled_back(regs, result)) {
+		t->in_call = 0;
+		if (t->record && !sums)
+			put_call(t, 0, now_ns, EV_UNFINISHED);
+		return 0;
+	}
 	/* It is killed inside the call, which would be begun anew if it lived: its end is not
 	 * this. */
 	if (result <= -512 && result >= -516 && is_dying(task))
@@ -417,7 +473,7 @@ int BPF_PROG(on_exit, struct pt_regs *regs, long result)
 		put_paths(t, now_ns);
 	if (t->record || action == ACT_CLOSE || action == ACT_CLOSE_RANGE)
 		put_return(t, result, now_ns);
-	if (action == ACT_CLOSE)
+	if (action == ACT_CLOSE && !t->refused)
 		forget_fd(t->pid, t->args[0]);
 	if (action && (result >= 0 || action == ACT_CONNECT))
 		put_changes(task, t, action, result, now_ns);
@@ -523,6 +579,10 @@ int BPF_PROG(on_end, struct task_struct *task)
 	t = bpf_task_storage_get(&threads, task, NULL, 0);
 	if (!t)
 		return 0;
+	/* SECCOMP_RET_KILL_THREAD does not come to sys_exit. */
+	if (!t->entered && !t->silent && !t->bias && task->exit_code == SIGNAL_SYS &&
+		!(task->signal->flags & SIGNAL_GROUP_EXIT))
+		begin_refused(task, t, (struct pt_regs *)bpf_task_pt_regs(task));
 	now_ns = bpf_ktime_get_ns();
 	if (!t->silent && !t->bias) {
 		struct ev_process e = {};

@@ -337,8 +337,10 @@ void fds_call(struct tracer *t, struct tracee_process *p, const struct record_ca
 	case ACT_PAIR: pair(t, p, c, 0); break;
 	case ACT_SOCKETPAIR: pair(t, p, c, 3); break;
 	case ACT_CLOSE:
-		/* Any other failure (EIO, EINTR ...) comes after the number has been freed. */
-		if (c->result != -EBADF && known_before(t, p, fd, c->start_ns))
+		/* Any other failure (EIO, EINTR ...) comes after the number has been freed, but for
+		 * a refusal by seccomp. */
+		if (c->result != -EBADF && known_before(t, p, fd, c->start_ns) &&
+			(c->result == 0 || !is_same(fdtable_get(t->fds, c->pid, fd), tid, fd)))
 			fd_closed(t, p, fd);
 		break;
 	case ACT_CLOSE_RANGE: close_range_call(t, p, c); break;

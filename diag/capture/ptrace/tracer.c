@@ -58,6 +58,21 @@ static long status_field(pid_t tid, const char *name)
 	return value;
 }
 
+/* Is this signal to be delivered to the thread, and no other? */
+static bool is_pending(pid_t tid, int signo)
+{
+	char path[32], *text, *at;
+	bool yes;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", tid);
+	if (file_read(path, &text, NULL, NULL) < 0)
+		return false;
+	at = strstr(text, "\nSigPnd:");
+	yes = at && strtoull(at + 8, NULL, 16) >> (signo - 1) & 1;
+	free(text);
+	return yes;
+}
+
 static void emit_process(struct tracer *t, int what, pid_t pid, pid_t tid, int status)
 {
 	struct record rec = {.type = RECORD_PROCESS};
@@ -430,6 +445,13 @@ static void syscall_stop(struct tracer *t, struct tracee_thread *th, int64_t now
 		th->entry_ns = clock_ns(CLOCK_MONOTONIC);
 	} else if (info.op == PTRACE_SYSCALL_INFO_EXIT && th->in_call) {
 		c->result = info.exit.rval;
+		/* A filter of seccomp that answers with SIGSYS puts the registers back. */
+		if (c->result == (int64_t)(c->nr & ~RECORD_FOREIGN_NR) &&
+			is_pending(th->tid, SIGSYS)) {
+			c->result = 0;
+			call_end(t, th, now_ns, true);
+			return;
+		}
 		call_exit(th, call_info(t->calls, c->nr));
 		/* Interrupted by our own leaving: the thread is still inside it, and begins it
 		 * anew. */
