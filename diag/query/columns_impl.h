@@ -80,6 +80,6 @@ void give_device_number(struct query_row *row, struct column_value *out, uint64_
 
 extern const struct column columns_events[], columns_totals[], columns_descriptors[],
 	columns_processes[], columns_signals[], columns_readings[], columns_sums[], columns_fuse[],
-	columns_losses[], columns_requests[], columns_failures[];
+	columns_losses[], columns_unseen[], columns_requests[], columns_failures[];
 
 #endif

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "diag/query/columns_impl.h"
+#include "diag/record/describe.h"
 #include "diag/record/fuse.h"
 #include "diag/record/reading.h"
 
@@ -23,6 +24,8 @@ const struct query_table query_tables[] = {
 	{"sums", RECORD_SUM, columns_sums, "calls summed up on the node (--mode sums)"},
 	{"fuse", RECORD_FUSE, columns_fuse, "requests of the kernel's FUSE client"},
 	{"losses", RECORD_LOST, columns_losses, "records that tracers lost"},
+	{"unseen", RECORD_UNSEEN, columns_unseen,
+		"what happened under trace and is not in the log, though nothing was lost"},
 	{"requests", 0, columns_requests,
 		"requests between clients and servers, each followed through the logs of its "
 		"attempt "
@@ -361,5 +364,29 @@ const struct column columns_losses[] = {
 	COLUMNS_PLACE,
 	{"cpu", COLUMN_INT, 0, get_cpu, "processor, where it is counted by processor"},
 	{"count", COLUMN_INT, 0, get_lost, "records that were lost here"},
+	{0},
+};
+
+/* What was not seen. */
+GET(unseen)
+{
+	give_text(out, unseen_name(RECORD(row)->unseen.what), true);
+}
+
+GET(unseen_about)
+{
+	give_text(out, unseen_text(RECORD(row)->unseen.what), true);
+}
+
+GET(unseen_count)
+{
+	give_int(out, (int64_t)RECORD(row)->unseen.count);
+}
+
+const struct column columns_unseen[] = {
+	COLUMNS_PLACE,
+	{"what", COLUMN_TEXT, 0, get_unseen, "rings, requests, mappings, 32-bit calls or changes"},
+	{"about", COLUMN_TEXT, 0, get_unseen_about, "what that is"},
+	{"count", COLUMN_INT, 0, get_unseen_count, "how many, since the last such record"},
 	{0},
 };

@@ -103,6 +103,31 @@ const char *fd_kind_name(unsigned kind)
 	return kind <= FD_SOCKET ? names[kind] : "?";
 }
 
+static const struct {
+	const char *name, *text;
+} unseen[UNSEEN_COUNT] = {
+	[UNSEEN_RINGS] = {"rings",
+		"calls of io_uring; what they read and write cannot be seen by this tracer here"},
+	[UNSEEN_REQUESTS] = {"requests",
+		"requests of io_uring that are no read, write or fsync of a file or device"},
+	[UNSEEN_MAPPINGS] = {"mappings",
+		"shared mappings of files, which are read and written without calls"},
+	[UNSEEN_FOREIGN] = {"32-bit calls",
+		"calls of 32-bit programs, which have no name, bytes or file here"},
+	[UNSEEN_CHANGES] = {"changes",
+		"changes of descriptors, each found when the descriptor was used"},
+};
+
+const char *unseen_name(unsigned what)
+{
+	return what < UNSEEN_COUNT ? unseen[what].name : "?";
+}
+
+const char *unseen_text(unsigned what)
+{
+	return what < UNSEEN_COUNT ? unseen[what].text : "?";
+}
+
 /* Index of the argument of this letter and name, or -1. */
 static int argument(const char *args, const char *wanted)
 {

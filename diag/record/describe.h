@@ -41,4 +41,7 @@ const char *address_text(const struct sockaddr_storage *a, char out[ADDRESS_TEXT
 const char *fd_class_name(unsigned class); /* "server" */
 const char *fd_kind_name(unsigned kind);   /* "socket" */
 
+const char *unseen_name(unsigned what); /* "mappings" */
+const char *unseen_text(unsigned what); /* what it is, behind a number */
+
 #endif

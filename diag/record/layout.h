@@ -1,5 +1,5 @@
 /*
- * Layout of a trace log, version 6. All numbers are little-endian; crc is zlib's crc32.
+ * Layout of a trace log, version 7. All numbers are little-endian; crc is zlib's crc32.
  *
  *   head    192 bytes:
  *      0  "CULPRLOG"
@@ -17,14 +17,14 @@
  *
  * Version. It changes whenever a program that knows the old layout would misread the new one or
  * refuse a record of it. A program writes one version and reads those that are part of it: version
- * 5, which has no processor times and no peers of sockets; version 4, which has no FUSE, MARK,
- * names, positions or heads of calls either; and version 3, which has no 'asked' either. Its
- * refusal of others names the newest and the oldest.
+ * 6, which has no UNSEEN; version 5, which has no processor times and no peers of sockets either;
+ * version 4, which has no FUSE, MARK, names, positions or heads of calls either; and version 3,
+ * which has no 'asked' either. Its refusal of others names the newest and the oldest.
  *
  * Each block can be decoded without earlier ones. "Last" means the last record before it in the
  * block that has the field, 0 if there is none. v is a LEB128 varint, z a zigzag varint. The first
- * byte of a record holds its type in bits 0..2; READING, FUSE and MARK, which do not fit, are type
- * 0, FUSE with bit 6, MARK with bits 5 and 6.
+ * byte of a record holds its type in bits 0..2; READING, FUSE, MARK and UNSEEN, which do not fit,
+ * are type 0, FUSE with bit 6, MARK with bits 5 and 6, UNSEEN with bits 4 and 6.
  *
  *   CALL    u64 control, then 0..8 bytes for each of 12 fields. Control, from bit 0:
  *           type:3 unfinished:1 (12 x length:4) offset:1 paths:1 nr:10. If nr is 1023, the number
@@ -61,6 +61,7 @@
  *   READING byte; z start; v what; bit 3 of the byte: peer as an address in FD; bit 4: accepted;
  *           v count; f64 sum; f64 max, left out if bit 5 (max is sum)
  *   MARK    byte; z start; v text length with its NUL; text
+ *   UNSEEN  byte; z start; v what, count
  *   LOST    byte; z start; v cpu, count
  *   END     byte; u64 start, records, lost; not compressed
  */
@@ -79,7 +80,7 @@
 
 #define LAYOUT_MAGIC "CULPRLOG"
 enum {
-	LAYOUT_VERSION = 6,
+	LAYOUT_VERSION = 7,
 	LAYOUT_OLDEST = 3, /* that can be read */
 	LAYOUT_HEAD = 192,
 	LAYOUT_HOW = 168,
@@ -92,6 +93,7 @@ enum {
 	LAYOUT_SLOTS = 1024,
 	LAYOUT_FLOWS = 5,  /* the first version with records of flows */
 	LAYOUT_CAUSAL = 6, /* with processor times and peers */
+	LAYOUT_UNSEEN = 7, /* with what was not seen */
 	LAYOUT_FIELDS = 12,
 	LAYOUT_BIG_NR = 1023,
 };
@@ -116,7 +118,7 @@ enum layout_offset {   /* bits 0..2 */
 };
 
 /* Bits of a record of type 0. */
-enum { TYPE_FUSE = 64, TYPE_MARK = 64 | 32 };
+enum { TYPE_FUSE = 64, TYPE_MARK = 64 | 32, TYPE_UNSEEN = 64 | 16 };
 
 /* What reader and writer remember inside one block. */
 struct layout_state {

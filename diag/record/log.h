@@ -48,6 +48,9 @@ void log_writer_how(struct log_writer *w, uint32_t how);
  * most one second or 64 KiB behind. */
 int log_write(struct log_writer *w, struct record *rec, struct err *e);
 
+/* Writes RECORD_UNSEEN for what these totals have grown by since the last time. */
+int log_unseen(struct log_writer *w, const uint64_t totals[UNSEEN_COUNT], struct err *e);
+
 /* Writes what is buffered; for idle moments of a tracer. */
 int log_flush(struct log_writer *w, struct err *e);
 

@@ -716,14 +716,23 @@ static bool get_mark(struct log_reader *r)
 		get_string(r, &m->text);
 }
 
+static bool get_unseen(struct log_reader *r)
+{
+	struct record_unseen *u = &r->rec.unseen;
+
+	return r->head.version >= LAYOUT_UNSEEN && get_start(r, &u->start_ns) &&
+		get_u32(r, &u->what) && get_varint(r, &u->count);
+}
+
 static enum record_type type_of(uint8_t tag)
 {
 	unsigned type = tag & 7;
 
 	if (!type)
-		type = (tag & TYPE_MARK) == TYPE_MARK ? RECORD_MARK
-			: tag & TYPE_FUSE             ? RECORD_FUSE
-						      : RECORD_READING;
+		type = (tag & TYPE_MARK) == TYPE_MARK        ? RECORD_MARK
+			: (tag & TYPE_UNSEEN) == TYPE_UNSEEN ? RECORD_UNSEEN
+			: tag & TYPE_FUSE                    ? RECORD_FUSE
+							     : RECORD_READING;
 	return (enum record_type)type;
 }
 
@@ -798,6 +807,7 @@ static bool get_record(struct log_reader *r)
 	case RECORD_READING: return get_reading(r, tag);
 	case RECORD_FUSE: return get_fuse(r, tag);
 	case RECORD_MARK: return get_mark(r);
+	case RECORD_UNSEEN: return get_unseen(r);
 	default: return false;
 	}
 }

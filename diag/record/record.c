@@ -19,6 +19,7 @@ static const struct {
 	[RECORD_READING] = {AT(reading.start_ns)},
 	[RECORD_FUSE] = {AT(fuse.start_ns), AT(fuse.pid), AT(fuse.tid)},
 	[RECORD_MARK] = {AT(mark.start_ns)},
+	[RECORD_UNSEEN] = {AT(unseen.start_ns)},
 #undef AT
 };
 

@@ -52,6 +52,7 @@ enum record_type {
 	RECORD_READING,  /* what a sampler read from the kernel for one second */
 	RECORD_FUSE,     /* a request of the kernel's FUSE client began or ended */
 	RECORD_MARK,     /* what the tracer records from here on was changed */
+	RECORD_UNSEEN,   /* what happened under trace, and is not in this log */
 };
 
 /* Bit in record_call.nr: the number belongs to another architecture than the log's (a 32-bit
@@ -248,6 +249,24 @@ struct record_mark {
 	const char *text;
 };
 
+/* What is not in a log, though nothing was lost. */
+enum unseen {
+	UNSEEN_RINGS,    /* calls of io_uring where the tracer does not see what they do */
+	UNSEEN_REQUESTS, /* requests of io_uring but reads, writes, fsyncs of files, devices */
+	UNSEEN_MAPPINGS, /* shared mappings of files: reads and writes through memory */
+	UNSEEN_FOREIGN,  /* calls of 32-bit programs: without name, bytes and file */
+	UNSEEN_CHANGES,  /* descriptors that no call had changed; right again when they were used */
+	UNSEEN_COUNT,
+};
+
+/* So many since the last record of that kind, up to 'start_ns'. Tracers of before version 7 of the
+ * layout do not say it. */
+struct record_unseen {
+	int64_t start_ns;
+	uint32_t what; /* enum unseen */
+	uint64_t count;
+};
+
 struct record_end {
 	int64_t start_ns;
 	uint64_t records; /* written before this one */
@@ -268,6 +287,7 @@ struct record {
 		struct record_reading reading;
 		struct record_fuse fuse;
 		struct record_mark mark;
+		struct record_unseen unseen;
 	};
 };
 

@@ -23,6 +23,7 @@ struct log_writer {
 	uint64_t records;
 	int64_t block_ns; /* start of the first record in the block */
 	struct log_head head;
+	uint64_t unseen[UNSEEN_COUNT]; /* totals as of the last RECORD_UNSEEN of each */
 	bool head_written;
 	struct layout_state state;
 	struct log_ring *ring; /* where blocks go instead; or NULL */
@@ -115,6 +116,23 @@ static int put_head(struct log_writer *w, struct err *e)
 	layout_put32(p + 12, (uint32_t)crc32(0, p + 16, LAYOUT_HEAD - 16));
 	w->head_written = true;
 	return put(w, p, sizeof(p), e);
+}
+
+int log_unseen(struct log_writer *w, const uint64_t totals[UNSEEN_COUNT], struct err *e)
+{
+	int rc = 0;
+
+	for (uint32_t i = 0; i < UNSEEN_COUNT && rc == 0; i++) {
+		struct record rec = {.type = RECORD_UNSEEN,
+			.unseen = {.start_ns = clock_real_ns(),
+				.what = i,
+				.count = totals[i] - w->unseen[i]}};
+
+		if (rec.unseen.count)
+			rc = log_write(w, &rec, e);
+		w->unseen[i] = totals[i];
+	}
+	return rc;
 }
 
 int log_flush(struct log_writer *w, struct err *e)
@@ -448,6 +466,14 @@ static uint8_t *put_mark(struct layout_state *st, uint8_t *p, const struct recor
 	return put_string(p, m->text);
 }
 
+static uint8_t *put_unseen(struct layout_state *st, uint8_t *p, const struct record_unseen *u)
+{
+	*p++ = TYPE_UNSEEN;
+	p = put_start(st, p, u->start_ns);
+	p = put_varint(p, u->what);
+	return put_varint(p, u->count);
+}
+
 /* More than the record takes. */
 static size_t record_room(const struct record *rec)
 {
@@ -500,6 +526,7 @@ int log_write(struct log_writer *w, struct record *rec, struct err *e)
 	case RECORD_READING: w->pos = put_reading(st, w->pos, &rec->reading); break;
 	case RECORD_FUSE: w->pos = put_fuse(st, w->pos, &rec->fuse); break;
 	case RECORD_MARK: w->pos = put_mark(st, w->pos, &rec->mark); break;
+	case RECORD_UNSEEN: w->pos = put_unseen(st, w->pos, &rec->unseen); break;
 	case RECORD_END: return err_set(e, -EINVAL, "END records are log_writer_end's to write");
 	default: return err_set(e, -EINVAL, "no record type %d", rec->type);
 	}

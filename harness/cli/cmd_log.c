@@ -82,7 +82,7 @@ static void narrow(const struct options *o, const struct log_head *head, struct 
 	const struct view *v = &o->view;
 
 	scan_filter_all(f, ~0u);
-	f->always = 1u << RECORD_END | 1u << RECORD_LOST;
+	f->always = 1u << RECORD_END | 1u << RECORD_LOST | 1u << RECORD_UNSEEN;
 	f->either = v->pid;
 	f->failed = v->errors;
 	f->some_calls = v->some_calls;

@@ -170,7 +170,7 @@ static void json_print(json_t *o)
 void json_record(struct stream_item *item)
 {
 	static const char *const types[] = {"", "call", "signal", "fd", "process", "lost", "end",
-		"sum", "reading", "fuse", "mark"};
+		"sum", "reading", "fuse", "mark", "unseen"};
 	static const char *const whats[] = {"start", "exec", "exit", "name"};
 	const struct record *rec = item->record;
 	const uint32_t pid = record_pid(rec), tid = record_tid(rec);
@@ -212,6 +212,12 @@ void json_record(struct stream_item *item)
 	case RECORD_SUM: json_sum(o, &rec->sum); break;
 	case RECORD_READING: json_reading(o, &rec->reading); break;
 	case RECORD_FUSE: json_fuse(o, &rec->fuse); break;
+	case RECORD_UNSEEN:
+		json_object_update_new(o,
+			json_pack("{s:s s:I s:s}", "what", unseen_name(rec->unseen.what), "count",
+				(json_int_t)rec->unseen.count, "about",
+				unseen_text(rec->unseen.what)));
+		break;
 	case RECORD_MARK: json_name(o, "text", rec->mark.text); break;
 	case RECORD_END:
 		json_object_update_new(o,

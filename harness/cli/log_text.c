@@ -265,6 +265,11 @@ void text_record(const struct view *v, struct stream_item *item)
 			(unsigned long long)rec->end.records, (unsigned long long)rec->end.lost);
 		return;
 	}
+	if (rec->type == RECORD_UNSEEN) {
+		printf("# not seen up to %s: %llu %s\n", when,
+			(unsigned long long)rec->unseen.count, unseen_text(rec->unseen.what));
+		return;
+	}
 	if (rec->type == RECORD_READING) {
 		/* Of a whole second, and of no process. */
 		printf("%.8s ", when);

@@ -44,7 +44,8 @@ bool view_wants(const struct view *v, struct stream_item *item)
 	const struct record *rec = item->record;
 	uint32_t pid = record_pid(rec), tid = record_tid(rec), nr;
 
-	if (rec->type == RECORD_END || rec->type == RECORD_LOST || rec->type == RECORD_MARK)
+	if (rec->type == RECORD_END || rec->type == RECORD_LOST || rec->type == RECORD_MARK ||
+		rec->type == RECORD_UNSEEN)
 		return true;
 	if (v->pid && v->pid != pid && v->pid != tid)
 		return false;

@@ -165,11 +165,12 @@ static void fill_sum(struct record_sum *s)
 static void fill(struct record *rec)
 {
 	static const enum record_type others[] = {RECORD_CALL, RECORD_SIGNAL, RECORD_FD,
-		RECORD_PROCESS, RECORD_LOST, RECORD_SUM, RECORD_READING, RECORD_FUSE, RECORD_MARK};
+		RECORD_PROCESS, RECORD_LOST, RECORD_SUM, RECORD_READING, RECORD_FUSE, RECORD_MARK,
+		RECORD_UNSEEN};
 	uint64_t v[12];
 
 	memset(rec, 0, sizeof(*rec));
-	rec->type = (enum record_type)(draw() & 1 ? RECORD_CALL : others[draw() % 9]);
+	rec->type = (enum record_type)(draw() & 1 ? RECORD_CALL : others[draw() % 10]);
 	fill_text(text);
 	fill_text(text2);
 	for (int i = 0; i < 12; i++)
@@ -243,6 +244,10 @@ static void fill(struct record *rec)
 	case RECORD_MARK:
 		rec->mark = (struct record_mark){.start_ns = (int64_t)v[0], .text = text};
 		break;
+	case RECORD_UNSEEN:
+		rec->unseen = (struct record_unseen){
+			.start_ns = (int64_t)v[0], .what = (uint32_t)v[1], .count = v[2]};
+		break;
 	default:
 		rec->lost = (struct record_lost){
 			.start_ns = (int64_t)v[0], .cpu = (uint32_t)v[1], .count = v[2]};
@@ -303,6 +308,11 @@ static void check_same(const struct record *a, const struct record *b)
 	case RECORD_MARK:
 		assert_int_equal(a->mark.start_ns, b->mark.start_ns);
 		assert_string_equal(a->mark.text, b->mark.text);
+		break;
+	case RECORD_UNSEEN:
+		assert_int_equal(a->unseen.start_ns, b->unseen.start_ns);
+		assert_int_equal(a->unseen.what, b->unseen.what);
+		assert_int_equal(a->unseen.count, b->unseen.count);
 		break;
 	case RECORD_SUM: assert_memory_equal(&a->sum, &b->sum, sizeof(a->sum)); break;
 	case RECORD_READING:
@@ -603,15 +613,18 @@ static void test_older_versions_have_less(void **state)
 		{.type = RECORD_MARK, .mark = {.text = "on"}},
 		{.type = RECORD_CALL, .call = {.offset = 1, .timed = true}},
 		{.type = RECORD_FD, .fd = {.open = true, .path = "", .kind = FD_SOCKET, .peer = 1}},
+		{.type = RECORD_UNSEEN},
 	};
-	enum { CAUSAL = 5 /* the first of them that came later */ };
+	enum { CAUSAL = 5, UNSEEN = 7 /* the first of them that came later */ };
 	struct log_writer *w;
 	struct err e;
 	uint64_t n;
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(records) / sizeof(records[0]); i++) {
-		const uint8_t older = i < CAUSAL ? LAYOUT_FLOWS - 1 : LAYOUT_CAUSAL - 1;
+		const uint8_t older = i < CAUSAL ? LAYOUT_FLOWS - 1
+			: i < UNSEEN             ? LAYOUT_CAUSAL - 1
+						 : LAYOUT_UNSEEN - 1;
 		int fd;
 
 		unlink(path);
