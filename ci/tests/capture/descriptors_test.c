@@ -4,6 +4,9 @@
  */
 #include "ci/tests/capture/tracing.h"
 
+#include <linux/magic.h>
+#include <sys/vfs.h>
+
 #include "diag/record/calls.h"
 
 enum { NO_SUCH_CALLS = 77 };
@@ -147,6 +150,71 @@ static void a_ring_without_calls_is_summed_up(void **state)
 	assert_int_equal(bytes, 2 * 41 + 4 * 42 + 43);
 }
 
+/* How many of a kind the log says it does not have. */
+static uint64_t not_seen(uint32_t what)
+{
+	const struct record *rec;
+	struct log_reader *r;
+	uint64_t n = 0;
+	struct err e;
+
+	assert_int_equal(log_reader_new(log_path, &r, &e), 0);
+	while (log_next(r, &rec, &e) == 1)
+		if (rec->type == RECORD_UNSEEN && rec->unseen.what == what)
+			n += rec->unseen.count;
+	log_reader_free(r);
+	return n;
+}
+
+static void run_by(const char *tracer, const char *what)
+{
+	int code;
+
+	if (!strcmp(tracer, "ebpf") && !has_ebpf)
+		skip();
+	unlink(log_path);
+	tracer_name = tracer;
+	code = wait_exit(trace((const char *const[]){"--", prog, what, dir, NULL}, NULL));
+	if (code == NO_SUCH_CALLS)
+		skip();
+	assert_int_equal(code, 0);
+}
+
+static void shared_mappings_of_files_are_counted(void **state)
+{
+	struct statfs fs;
+
+	(void)state;
+	if (statfs(dir, &fs) || fs.f_type == TMPFS_MAGIC)
+		skip(); /* not a file that anybody waits for */
+	run_by("ptrace", "mapped");
+	assert_int_equal(not_seen(UNSEEN_MAPPINGS), 2);
+	run_by("ebpf", "mapped");
+	assert_int_equal(not_seen(UNSEEN_MAPPINGS), 2);
+}
+
+static void rings_that_are_not_seen_are_counted(void **state)
+{
+	(void)state;
+	run_by("ptrace", "ring");
+	assert_true(not_seen(UNSEEN_RINGS) > 8);
+	assert_int_equal(not_seen(UNSEEN_MAPPINGS), 0);
+	run_by("ebpf", "ring");
+	assert_int_equal(not_seen(UNSEEN_RINGS), 0);
+	assert_int_equal(not_seen(UNSEEN_REQUESTS), 5); /* opens and closes */
+}
+
+static void changes_that_no_call_made_are_counted(void **state)
+{
+	(void)state;
+	for (const char *const *tracer = both; *tracer; tracer++) {
+		run_by(*tracer, "passed");
+		assert_int_equal(not_seen(UNSEEN_CHANGES), 0);
+		run_by(*tracer, "shared");
+		assert_int_equal(not_seen(UNSEEN_CHANGES), 1);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -157,6 +225,9 @@ int main(void)
 		cmocka_unit_test_setup(a_ring_without_calls_opens_and_closes, fresh),
 		cmocka_unit_test_setup(a_ring_without_calls_needs_no_leader, fresh),
 		cmocka_unit_test_setup(a_ring_without_calls_is_summed_up, fresh),
+		cmocka_unit_test_setup(shared_mappings_of_files_are_counted, fresh),
+		cmocka_unit_test_setup(rings_that_are_not_seen_are_counted, fresh),
+		cmocka_unit_test_setup(changes_that_no_call_made_are_counted, fresh),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -292,6 +292,32 @@ static void without_a_leader(void)
 	pthread_exit(NULL);
 }
 
+/* ---- files that are mapped ---- */
+
+static void map(int fd, int flags)
+{
+	char *at = mmap(NULL, sizeof(bytes), PROT_READ | PROT_WRITE, flags, fd, 0);
+
+	if (at == MAP_FAILED)
+		die("mmap");
+	at[0] = 'x';
+}
+
+/* Two mappings that write to a file, and others. */
+static void mapped(void)
+{
+	int memory = memfd_create("memory", 0);
+
+	open_at(51, AT);
+	if (ftruncate(AT, sizeof(bytes)) || ftruncate(memory, sizeof(bytes)))
+		die("ftruncate");
+	map(AT, MAP_SHARED);
+	map(AT, MAP_SHARED);
+	map(AT, MAP_PRIVATE);
+	map(memory, MAP_SHARED);
+	map(-1, MAP_SHARED | MAP_ANONYMOUS);
+}
+
 int main(int argc, char **argv)
 {
 	if (argc < 3)
@@ -309,6 +335,8 @@ int main(int argc, char **argv)
 		by_ring(IORING_SETUP_SQPOLL);
 	else if (!strcmp(argv[1], "leaderless"))
 		without_a_leader();
+	else if (!strcmp(argv[1], "mapped"))
+		mapped();
 	else
 		return 2;
 	return 0;

@@ -271,6 +271,26 @@ static void test_rsyslog(void **state)
 }
 
 /* Recorded logs of healthy applications and servers. */
+/* What a tracer says that it cannot record; changes of descriptors it could. */
+static void test_blind_spots(void **state)
+{
+	struct record r = {.type = RECORD_UNSEEN, .unseen = {.start_ns = START_NS}};
+
+	(void)state;
+	begin();
+	r.unseen.what = UNSEEN_CHANGES;
+	r.unseen.count = 9;
+	put(r);
+	finds_nothing();
+	begin();
+	r.unseen.what = UNSEEN_MAPPINGS;
+	r.unseen.count = 2;
+	put(r);
+	r.unseen.count = 3;
+	put(r);
+	finds("blind-spots", "not seen on s1: 5 shared mappings of files");
+}
+
 static void test_healthy(void **state)
 {
 	static const char *const names[] = {"glusterfs-brick", "glusterfs-client",
@@ -358,6 +378,7 @@ int main(void)
 		cmocka_unit_test(test_lost_write),
 		cmocka_unit_test(test_write_of_a_killed_process),
 		cmocka_unit_test(test_write_that_is_repeated),
+		cmocka_unit_test(test_blind_spots),
 		cmocka_unit_test(test_healthy),
 		cmocka_unit_test(test_wrong_files),
 		cmocka_unit_test(test_template),

@@ -49,6 +49,7 @@ enum {
 	CMD_FDSYNC = 3,
 	CMD_PREADV = 7,
 	CMD_PWRITEV = 8,
+	OP_NOP = 0,
 	OP_READV = 1,
 	OP_WRITEV = 2,
 	OP_FSYNC = 3,
@@ -170,7 +171,7 @@ static long submit_one(u32 i, void *ctx)
 		return 1;
 	nr = async_call(cb.opcode);
 	if (!sums && nr < RULES && rules[nr].selected)
-		check_fd(s->task, s->pid, cb.fd);
+		check_fd(s->task, s->pid, cb.fd, FD_CHECKED);
 	file = nr < RULES && rules[nr].selected ? file_at(s->task->files, cb.fd) : NULL;
 	__builtin_memset(&op->key, 0, sizeof(op->key));
 	op->key.selected = 1;
@@ -302,7 +303,7 @@ static __noinline void async_exit(struct traced_thread *t, u8 action, s64 result
 
 		bpf_for_each_map_elem(&asyncs, destroy_one, &d, 0);
 	} else if (action == ACT_RING) {
-		__sync_fetch_and_add(&unseen, 1);
+		not_seen(NOT_RINGS);
 	}
 }
 
@@ -356,6 +357,8 @@ int BPF_PROG(on_ring_submit, struct io_kiocb *req)
 	if (t->silent || t->bias || !op)
 		return 0;
 	nr = async_call(command_of(req));
+	if (nr >= RULES && BPF_CORE_READ(req, opcode) != OP_NOP && is_followed(t))
+		not_seen(NOT_REQUESTS);
 	if (nr >= RULES || !rules[nr].selected || !is_followed(t) || !kind_is_chosen(KIND_DISK)) {
 		bpf_map_delete_elem(&asyncs, &k); /* the kernel uses requests again */
 		return 0;
@@ -386,15 +389,16 @@ static __noinline void ring_changes(struct io_kiocb *req)
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct traced_thread *t = ring_thread(task);
 	s64 fd = BPF_CORE_READ(req, cqe.res);
+	u32 how = FD_CHECKED | FD_EXPECTED;
 	u8 opcode = BPF_CORE_READ(req, opcode);
 
 	if (!t || t->silent || t->bias || fd < 0)
 		return;
 	if (opcode == OP_CLOSE)
-		check_fd(task, t->pid, BPF_CORE_READ((struct io_close *)req, fd));
+		check_fd(task, t->pid, BPF_CORE_READ((struct io_close *)req, fd), how);
 	else if (opcode == OP_OPENAT || opcode == OP_OPENAT2 || opcode == OP_ACCEPT ||
 		opcode == OP_SOCKET)
-		check_fd(task, t->pid, fd);
+		check_fd(task, t->pid, fd, how);
 }
 
 SEC("?tp_btf/io_uring_complete")
@@ -419,6 +423,8 @@ int BPF_PROG(on_ring_complete, void *ring, struct io_kiocb *req)
 		if (!sums)
 			check_file(bpf_get_current_task_btf(), file, op->pid, op->args[0]);
 		async_end(op, BPF_CORE_READ(req, cqe.res), now_ns);
+	} else if (op->key.fd_class != FD_DISK) {
+		not_seen(NOT_REQUESTS);
 	}
 	bpf_map_delete_elem(&asyncs, &k);
 	return 0;

@@ -418,6 +418,19 @@ static void read_sums(struct ebpf *x, int64_t now_ns)
 		x->failed = err_set(&x->err, -ENOMEM, "out of memory");
 }
 
+static void write_unseen(struct ebpf *x)
+{
+	uint64_t totals[UNSEEN_COUNT] = {[UNSEEN_CHANGES] = events_corrected(x->events)};
+
+	_Static_assert((int)NOT_RINGS == UNSEEN_RINGS && (int)NOT_REQUESTS == UNSEEN_REQUESTS &&
+			(int)NOT_MAPPINGS == UNSEEN_MAPPINGS && (int)NOT_FOREIGN == UNSEEN_FOREIGN,
+		"the programs count in the order of the records");
+	for (size_t i = 0; i < UNSEEN_KINDS; i++)
+		totals[i] = x->skel->bss->unseen[i];
+	if (!x->failed)
+		x->failed = log_unseen(x->log, totals, &x->err);
+}
+
 static bool is_process(pid_t pid)
 {
 	char path[32], *text, *at;
@@ -586,6 +599,7 @@ static void run(struct ebpf *x)
 			set_clock(x);
 			if (x->sums)
 				read_sums(x, clock_real_ns());
+			write_unseen(x);
 			if (!x->failed)
 				x->failed = log_flush(x->log, &x->err);
 		}
@@ -611,11 +625,12 @@ static uint64_t detach(struct ebpf *x)
 	drain(x, UINT64_MAX);
 	events_end(x->events);
 	end_asyncs(x, 0, clock_real_ns());
-	if (x->skel->bss->unseen)
+	write_unseen(x);
+	if (x->skel->bss->unseen[NOT_RINGS])
 		fprintf(stderr,
 			"culprit-agent trace: %llu calls of io_uring_enter: this kernel does not "
 			"show what is read and written by io_uring\n",
-			(unsigned long long)x->skel->bss->unseen);
+			(unsigned long long)x->skel->bss->unseen[NOT_RINGS]);
 	if (x->sums) {
 		sums_end_messages(x->sums, 0, x->clock_ns);
 		read_sums(x, INT64_MAX);

@@ -41,6 +41,9 @@ typedef void (*record_fn)(void *ctx, struct record *rec);
 struct ebpf_events *ebpf_events_new(const struct call_rule *rules, record_fn fn, void *ctx);
 void ebpf_events_free(struct ebpf_events *x);
 
+/* Descriptors that were another file than the events had said, so far. */
+uint64_t events_corrected(const struct ebpf_events *x);
+
 /* CLOCK_REALTIME minus CLOCK_MONOTONIC, from now on. */
 void events_clock(struct ebpf_events *x, int64_t offset_ns);
 

@@ -77,6 +77,11 @@ void ebpf_events_free(struct ebpf_events *x)
 	free(x);
 }
 
+uint64_t events_corrected(const struct ebpf_events *x)
+{
+	return x->corrected;
+}
+
 void events_clock(struct ebpf_events *x, int64_t offset_ns)
 {
 	x->offset_ns = offset_ns;
@@ -378,7 +383,7 @@ static int feed_fd(struct ebpf_events *x, const struct ev_fd *ev, uint32_t size)
 		return 0;
 	s = fdtable_get(x->fds, ev->h.pid, ev->fd);
 	if (ev->h.flags & FD_CLOSED) {
-		x->corrected += s != NULL;
+		x->corrected += s && !(ev->h.flags & FD_EXPECTED);
 		return s ? closed(x, ev->h.pid, ev->fd, real_ns(x, ev->h.at_ns)) : 0;
 	}
 	if (!describe_fd(ev, size, &rec.fd, x->path))
@@ -386,7 +391,7 @@ static int feed_fd(struct ebpf_events *x, const struct ev_fd *ev, uint32_t size)
 	if (ev->h.flags & FD_CHECKED) {
 		if (is_known(s, ev, &rec.fd))
 			return 0;
-		x->corrected++;
+		x->corrected += !(ev->h.flags & FD_EXPECTED);
 	}
 	rec.fd.start_ns = real_ns(x, ev->h.at_ns);
 	if (rec.fd.kind == FD_FILE || rec.fd.kind == FD_DIR || rec.fd.kind == FD_DEVICE) {

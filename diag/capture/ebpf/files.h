@@ -186,7 +186,7 @@ static __always_inline void put_socket(struct file *file, struct scratch *s)
 	}
 }
 
-static __noinline void put_closed(u32 pid, u32 fd, u64 at_ns)
+static __noinline void put_closed(u32 pid, u32 fd, u64 at_ns, u32 how)
 {
 	u32 zero = 0;
 	struct scratch *s = bpf_map_lookup_elem(&scratches, &zero);
@@ -195,14 +195,14 @@ static __noinline void put_closed(u32 pid, u32 fd, u64 at_ns)
 		return;
 	__builtin_memset(&s->fd, 0, sizeof(s->fd));
 	head(&s->fd.h, EV_FD, at_ns, pid, pid);
-	s->fd.h.flags = FD_CHECKED | FD_CLOSED;
+	s->fd.h.flags = how | FD_CLOSED;
 	s->fd.fd = fd;
 	if (put(&s->fd.h, sizeof(s->fd), 0))
 		forget_fd(pid, fd);
 }
 
 /* Tells the agent that 'fd' of the process is 'file'; paths begin at the root of 'task'. 'how':
- * which scratch, and FD_CHECKED. */
+ * which scratch, FD_CHECKED, FD_EXPECTED. */
 static __always_inline void put_file(
 	struct task_struct *task, struct file *file, u32 pid, u32 fd, u64 at_ns, u32 how)
 {
@@ -237,7 +237,7 @@ static __always_inline void put_file(
 	size = f->size;
 	if (size > PARTS_MAX + NAME)
 		size = PARTS_MAX;
-	f->h.flags |= how & FD_CHECKED;
+	f->h.flags |= how & (FD_CHECKED | FD_EXPECTED);
 	told = described_at(pid, fd);
 	if (put(&f->h, sizeof(*f) + size, 0) && told)
 		*told = identity(file, pid, fd);
@@ -256,20 +256,20 @@ static __noinline void put_fd(struct task_struct *task, u32 pid, u32 fd, u64 at_
 }
 
 /* Global, so that it is verified once. */
-__noinline int describe_again(u32 pid, u32 fd)
+__noinline int describe_again(u32 pid, u32 fd, u32 how)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	u64 now_ns = bpf_ktime_get_ns();
 
 	if (file_at(task->files, fd))
-		put_fd(task, pid, fd, now_ns, FD_CHECKED);
+		put_fd(task, pid, fd, now_ns, how & ~1);
 	else
-		put_closed(pid, fd, now_ns);
+		put_closed(pid, fd, now_ns, how);
 	return 0;
 }
 
 /* The current thread uses this descriptor: is it still what the agent was told? */
-static __always_inline void check_fd(struct task_struct *task, u32 pid, u32 fd)
+static __always_inline void check_fd(struct task_struct *task, u32 pid, u32 fd, u32 how)
 {
 	struct file *file;
 	u64 *told;
@@ -279,7 +279,7 @@ static __always_inline void check_fd(struct task_struct *task, u32 pid, u32 fd)
 	told = described_at(pid, fd);
 	file = open_file(task, fd);
 	if (told && *told != (file ? identity(file, pid, fd) : 0))
-		describe_again(pid, fd);
+		describe_again(pid, fd, how);
 }
 
 /* A request of io_uring that ends uses 'file', which its process knows as 'fd'. */
@@ -288,7 +288,7 @@ static __noinline void check_file(struct task_struct *task, struct file *file, u
 	u64 *told = described_at(pid, fd);
 
 	if (told && *told != identity(file, pid, fd))
-		put_file(task, file, pid, fd, bpf_ktime_get_ns(), FD_CHECKED);
+		put_file(task, file, pid, fd, bpf_ktime_get_ns(), FD_CHECKED | FD_EXPECTED);
 }
 
 /* Descriptors that came through a socket. */

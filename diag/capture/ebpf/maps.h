@@ -18,13 +18,13 @@ const volatile u64 wake_at; /* bytes in a ring at which the agent is woken; a po
 
 u32 level; /* of the agent's PID namespace */
 u32 iter_mode;
-bool recording; /* descriptors are known: calls are recorded from here on */
-u64 live;       /* threads under trace */
-u64 started;    /* ever */
-u64 missed;     /* threads that could not be traced: no memory */
-s64 clock_ns;   /* CLOCK_REALTIME minus CLOCK_MONOTONIC */
-u64 unseen;     /* calls of io_uring_enter whose operations cannot be seen here */
-u32 renames;    /* what was decided about files before is to be decided again */
+bool recording;           /* descriptors are known: calls are recorded from here on */
+u64 live;                 /* threads under trace */
+u64 started;              /* ever */
+u64 missed;               /* threads that could not be traced: no memory */
+s64 clock_ns;             /* CLOCK_REALTIME minus CLOCK_MONOTONIC */
+u64 unseen[UNSEEN_KINDS]; /* enum unseen of record.h; not the last one, which the agent counts */
+u32 renames;              /* what was decided about files before is to be decided again */
 /* The one in use is filters[filter_at & 1]. The agent fills the other one, then adds one. */
 struct filter filters[2];
 u32 filter_at;
@@ -246,6 +246,11 @@ static __always_inline void *own_ring(void)
 	u32 cpu = bpf_get_smp_processor_id();
 
 	return bpf_map_lookup_elem(&rings, &cpu);
+}
+
+static __always_inline void not_seen(u32 what)
+{
+	__sync_fetch_and_add(&unseen[what % UNSEEN_KINDS], 1);
 }
 
 static __always_inline void count_lost(struct account *a)

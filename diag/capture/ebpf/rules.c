@@ -33,6 +33,7 @@ static uint8_t action_of(const char *name, enum call_class class)
 		{"io_pgetevents", ACT_REAP},
 		{"io_destroy", ACT_DESTROY},
 		{"io_uring_enter", ACT_RING},
+		{"mmap", ACT_MAP},
 	};
 
 	for (size_t i = 0; i < sizeof(special) / sizeof(special[0]); i++)

@@ -61,6 +61,7 @@ enum fd_action {
 	ACT_REAP,
 	ACT_DESTROY,
 	ACT_RING, /* io_uring_enter, where its operations are not seen */
+	ACT_MAP,  /* mmap */
 };
 
 /* Where a call that reads says how much it asks for: nowhere, its third argument, a vector of
@@ -149,8 +150,9 @@ enum {
 	FD_GONE = 1,   /* unlinked */
 	FD_PSEUDO = 2, /* no path, a name */
 	FD_CUT = 4,
-	FD_CHECKED = 8, /* no call of this thread has changed it, as far as its events say */
-	FD_CLOSED = 16, /* it is not open: only with FD_CHECKED */
+	FD_CHECKED = 8,   /* no call of this thread has changed it, as far as its events say */
+	FD_CLOSED = 16,   /* it is not open: only with FD_CHECKED */
+	FD_EXPECTED = 32, /* the end of a request told of the change: only with FD_CHECKED */
 };
 
 /* A descriptor is open and means this. */
@@ -281,6 +283,9 @@ struct account {
 	u64 pending; /* lost, and not told yet in an event */
 	u64 lost;    /* ever */
 };
+
+/* As enum unseen of diag/record/record.h. */
+enum { NOT_RINGS, NOT_REQUESTS, NOT_MAPPINGS, NOT_FOREIGN, UNSEEN_KINDS };
 
 enum iter_mode { ITER_LEARN, ITER_ATTACH, ITER_DESCRIBE, ITER_LEAVE };
 enum { TARGET_COMMAND = 1 /* silent until its exec */, TARGET_BIAS = 2 };

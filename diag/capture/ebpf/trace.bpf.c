@@ -167,9 +167,9 @@ static __always_inline void check_fds(
 	struct task_struct *task, struct traced_thread *t, const volatile struct call_rule *rule)
 {
 	if (rule->fd >= 0)
-		check_fd(task, t->pid, t->args[rule->fd & 3]);
+		check_fd(task, t->pid, t->args[rule->fd & 3], FD_CHECKED);
 	if (rule->fd2 >= 0)
-		check_fd(task, t->pid, t->args[rule->fd2 & 3]);
+		check_fd(task, t->pid, t->args[rule->fd2 & 3], FD_CHECKED);
 }
 
 static __always_inline void begin_call(
@@ -186,6 +186,8 @@ static __always_inline void begin_call(
 	else
 		rule = &rules[nr];
 	followed = is_followed(t);
+	if (followed && is_foreign(task) && !t->bias)
+		not_seen(NOT_FOREIGN);
 	t->record = rule->selected && followed;
 	if (!t->record && !rule->action && !t->bias)
 		return;
@@ -367,6 +369,24 @@ static __always_inline bool is_dying(struct task_struct *task)
 			signal->group_exec_task != task);
 }
 
+/* A file that is mapped to be shared is read and written without calls. Files in memory are left
+ * out: they are how processes share it. */
+static __noinline void note_mapping(struct task_struct *task, struct traced_thread *t)
+{
+	struct file *file = open_file(task, t->args[4]);
+	struct inode *inode;
+	u64 magic;
+	u16 mode;
+
+	if (!file || !(t->args[3] & MAP_SHARING) || (t->args[3] & MAP_NO_FILE))
+		return;
+	inode = BPF_CORE_READ(file, f_inode);
+	mode = BPF_CORE_READ(inode, i_mode) & IFMT;
+	magic = BPF_CORE_READ(inode, i_sb, s_magic);
+	if (mode == IFBLK || (mode == IFREG && magic != TMPFS && magic != HUGETLBFS))
+		not_seen(NOT_MAPPINGS);
+}
+
 static __noinline void exit_sums(
 	struct task_struct *task, struct traced_thread *t, s64 result, u64 now_ns)
 {
@@ -445,8 +465,11 @@ int BPF_PROG(on_exit, struct pt_regs *regs, long result)
 		}
 		return 0;
 	}
-	if (nr < RULES && rules[nr].action >= ACT_SUBMIT)
+	if (nr < RULES && rules[nr].action >= ACT_SUBMIT && rules[nr].action <= ACT_RING)
 		async_exit(t, rules[nr].action, result, now_ns);
+	if (nr < RULES && rules[nr].action == ACT_MAP && (result >= 0 || result < -4095) &&
+		is_followed(t))
+		note_mapping(task, t);
 	if (sums) {
 		exit_sums(task, t, result, now_ns);
 		return 0;

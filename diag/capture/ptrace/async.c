@@ -245,7 +245,8 @@ void async_exit(struct tracer *t, struct tracee_thread *th, int64_t now_ns)
 		if (!c->result)
 			end(t, &e);
 		break;
-	case SYS_io_uring_enter: t->unseen++; break;
+	case SYS_io_uring_setup:
+	case SYS_io_uring_enter: t->unseen[UNSEEN_RINGS]++; break;
 	}
 }
 

@@ -240,7 +240,7 @@ void fds_check(struct tracer *t, struct tracee_thread *th, int fd)
 
 	if (fd < 0 || is_same(s, th->tid, fd))
 		return;
-	t->corrected++;
+	t->unseen[UNSEEN_CHANGES]++;
 	if (!fd_open(t, th->process, th->tid, fd, NULL))
 		fd_closed(t, th->process, fd);
 }

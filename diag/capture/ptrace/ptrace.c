@@ -42,7 +42,9 @@ static int run(struct tracer *t, const struct trace_request *r, struct err *e)
 		if (stop > 0)
 			trace_pass_stop(t->child, stop, true);
 		if (rc > 0 && trace_take_tick()) {
-			rc = log_flush(t->log, e);
+			rc = log_unseen(t->log, t->unseen, e);
+			if (rc == 0)
+				rc = log_flush(t->log, e);
 			rc = rc < 0 ? rc : 1;
 		}
 	}
@@ -83,15 +85,17 @@ int ptrace_trace(const struct trace_request *r, struct err *why)
 	rc = run(t, r, &e);
 	tracer_detach(t);
 	code = r->command ? trace_exit_code(t->child_status) : 0;
-	if (t->unseen)
+	if (t->unseen[UNSEEN_RINGS])
 		fprintf(stderr,
-			"culprit-agent trace: %llu calls of io_uring_enter: ptrace does not show "
+			"culprit-agent trace: %llu calls of io_uring: ptrace does not show "
 			"what is read and written by io_uring; ebpf does\n",
-			(unsigned long long)t->unseen);
+			(unsigned long long)t->unseen[UNSEEN_RINGS]);
 	if (rc == 0 && t->failed) {
 		rc = t->failed;
 		e = t->err;
 	}
+	if (rc == 0)
+		rc = log_unseen(log, t->unseen, &e);
 	if (rc == 0) {
 		rc = log_writer_end(log, t->lost, &e);
 		log = NULL;

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -417,6 +418,23 @@ static void check_fds(struct tracer *t, struct tracee_thread *th, const struct c
 		fds_check(t, th, (int)c->args[info->fd2]);
 }
 
+/* As in diag/capture/ebpf/trace.bpf.c. Files in memory are known by their paths. */
+static void note_mapping(struct tracer *t, const struct tracee_thread *th)
+{
+	static const char *const memory[] = {"/dev/shm/", "/memfd:", "/dev/zero", "/SYSV", NULL};
+	const struct record_call *c = &th->call;
+	const struct fd_state *s = fdtable_get(t->fds, c->pid, (int32_t)c->args[4]);
+	bool disk = s &&
+		(s->now.kind == FD_FILE || (s->now.kind == FD_DEVICE && !s->now.tag.inode));
+
+	if ((c->result < 0 && c->result >= -4095) || !disk || !(c->args[3] & MAP_SHARED) ||
+		(c->args[3] & MAP_ANONYMOUS))
+		return;
+	for (size_t i = 0; memory[i]; i++)
+		disk = disk && strncmp(s->now.path, memory[i], strlen(memory[i])) != 0;
+	t->unseen[UNSEEN_MAPPINGS] += disk;
+}
+
 /* 'now_ns' is CLOCK_MONOTONIC right after the wait. */
 static void syscall_stop(struct tracer *t, struct tracee_thread *th, int64_t now_ns)
 {
@@ -429,8 +447,10 @@ static void syscall_stop(struct tracer *t, struct tracee_thread *th, int64_t now
 		c->pid = (uint32_t)th->process->pid;
 		c->tid = (uint32_t)th->tid;
 		c->nr = (uint32_t)info.entry.nr;
-		if (info.arch != NATIVE_ARCH)
+		if (info.arch != NATIVE_ARCH) {
 			c->nr |= RECORD_FOREIGN_NR;
+			t->unseen[UNSEEN_FOREIGN]++;
+		}
 		for (int i = 0; i < 6; i++)
 			c->args[i] = info.entry.args[i];
 		c->result = 0;
@@ -456,6 +476,8 @@ static void syscall_stop(struct tracer *t, struct tracee_thread *th, int64_t now
 		/* Interrupted by our own leaving: the thread is still inside it, and begins it
 		 * anew. */
 		async_exit(t, th, now_ns);
+		if (c->nr == SYS_mmap)
+			note_mapping(t, th);
 		call_end(t, th, now_ns, t->leaving && c->result <= -512 && c->result >= -516);
 		if (c->nr < MAX_ACTION && t->action[c->nr])
 			fds_call(t, th->process, c);

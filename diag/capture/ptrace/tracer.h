@@ -56,11 +56,10 @@ struct tracer {
 	uint64_t seq, lost;
 	void *asyncs; /* operations that are under way: async.c's, a tree (tsearch(3)) */
 	size_t n_asyncs;
-	uint64_t unseen;    /* calls of io_uring_enter */
-	uint64_t corrected; /* descriptors that were another file than the calls had said */
-	pid_t last;         /* thread that was resumed last */
-	uint8_t *action;    /* what call nr does to descriptors, see fds.c */
-	pid_t child;        /* launched command, or 0 */
+	uint64_t unseen[UNSEEN_COUNT]; /* enum unseen */
+	pid_t last;                    /* thread that was resumed last */
+	uint8_t *action;               /* what call nr does to descriptors, see fds.c */
+	pid_t child;                   /* launched command, or 0 */
 	int child_status;
 	bool child_running; /* its exec has succeeded */
 	bool leaving;       /* detach every thread that stops */
