@@ -51,9 +51,16 @@ static unsigned check_writes(void)
 		assert_int_equal(fdtable_feed(fds, rec), 0);
 		if (rec->type == RECORD_END)
 			assert_int_equal(rec->end.lost, 0);
-		if (rec->type != RECORD_CALL || !is_write(c->nr))
+		if (rec->type != RECORD_CALL)
 			continue;
 		s = fdtable_get(fds, c->pid, (int32_t)c->args[0]);
+		/* Of the helper's reads those of one byte are on a pipe, as their writes. */
+		if (c->result == 1 && (c->nr == SYS_read || c->nr == SYS_write)) {
+			assert_true(s && !strncmp(s->now.path, "pipe:", 5));
+			continue;
+		}
+		if (!is_write(c->nr))
+			continue;
 		snprintf(name, sizeof(name), "/w%d", (int)c->result);
 		if (!s || !strstr(s->now.path, name))
 			fail_msg("a write to '%s' is on '%s'", name + 1,
@@ -102,6 +109,12 @@ static void a_descriptor_may_be_passed(void **state)
 {
 	(void)state;
 	expect("passed", 2, 2);
+}
+
+static void a_descriptor_may_change_inside_a_call(void **state)
+{
+	(void)state;
+	expect("replaced", 2, 2);
 }
 
 /* ptrace does not see what a ring writes. */
@@ -221,6 +234,7 @@ int main(void)
 		cmocka_unit_test_setup(a_table_may_be_another_process_s_too, fresh),
 		cmocka_unit_test_setup(a_thread_may_have_a_table_of_its_own, fresh),
 		cmocka_unit_test_setup(a_descriptor_may_be_passed, fresh),
+		cmocka_unit_test_setup(a_descriptor_may_change_inside_a_call, fresh),
 		cmocka_unit_test_setup(a_ring_opens_and_closes, fresh),
 		cmocka_unit_test_setup(a_ring_without_calls_opens_and_closes, fresh),
 		cmocka_unit_test_setup(a_ring_without_calls_needs_no_leader, fresh),

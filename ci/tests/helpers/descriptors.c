@@ -292,6 +292,74 @@ static void without_a_leader(void)
 	pthread_exit(NULL);
 }
 
+/* ---- calls that last longer than what their descriptor means ---- */
+
+static void *wait_in_read(void *arg)
+{
+	char byte;
+
+	(void)arg;
+	for (int i = 0; i < 2; i++) {
+		if (read(AT, &byte, 1) != 1)
+			die("read");
+		pthread_barrier_wait(&turn);
+		pthread_barrier_wait(&turn);
+	}
+	return NULL;
+}
+
+static bool is_waiting(pid_t tid)
+{
+	char path[64], text[64] = "";
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/syscall", tid);
+	fd = open(path, O_RDONLY);
+	if (fd < 0 || read(fd, text, sizeof(text) - 1) < 0)
+		die(path);
+	close(fd);
+	return atoi(text) == SYS_read && strncmp(text, "running", 7) != 0;
+}
+
+static _Atomic pid_t waiter;
+
+static void *say_who_and_wait(void *arg)
+{
+	waiter = (pid_t)syscall(SYS_gettid);
+	return wait_in_read(arg);
+}
+
+/* A thread reads a pipe, once while its number is given to a file, once while it is closed. */
+static void replaced(void)
+{
+	pthread_t thread;
+	int ends[2];
+
+	if (pipe(ends) || dup2(ends[0], AT) < 0)
+		die("pipe");
+	pthread_barrier_init(&turn, NULL, 2);
+	pthread_create(&thread, NULL, say_who_and_wait, NULL);
+	for (int i = 0; i < 2; i++) {
+		while (!waiter || !is_waiting(waiter))
+			sched_yield();
+		if (i)
+			close(AT);
+		else
+			open_at(61, AT);
+		if (!i)
+			put(61, AT);
+		if (write(ends[1], "x", 1) != 1)
+			die("write");
+		pthread_barrier_wait(&turn);
+		if (!i)
+			put(61, AT);
+		if (dup2(ends[0], AT) < 0)
+			die("dup2");
+		pthread_barrier_wait(&turn);
+	}
+	pthread_join(thread, NULL);
+}
+
 /* ---- files that are mapped ---- */
 
 static void map(int fd, int flags)
@@ -335,6 +403,8 @@ int main(int argc, char **argv)
 		by_ring(IORING_SETUP_SQPOLL);
 	else if (!strcmp(argv[1], "leaderless"))
 		without_a_leader();
+	else if (!strcmp(argv[1], "replaced"))
+		replaced();
 	else if (!strcmp(argv[1], "mapped"))
 		mapped();
 	else

@@ -8,7 +8,10 @@
 #include "diag/capture/ebpf/ebpf.h"
 #include "diag/record/fdtable.h"
 
-enum { MAX_PID = 1 << 22 /* PID_MAX_LIMIT of 64-bit kernels */ };
+enum {
+	MAX_PID = 1 << 22, /* PID_MAX_LIMIT of 64-bit kernels */
+	FORMER = 256,      /* a power of two */
+};
 
 struct event_process {
 	unsigned threads;
@@ -34,7 +37,11 @@ struct ebpf_events {
 	struct first_seen *seen;
 	struct event_thread **thread; /* by number */
 	struct event_process **process;
-	uint32_t top;       /* highest number so far */
+	uint32_t top; /* highest number so far */
+	/* What descriptors meant before, the last ones: a call that is still in progress is about
+	 * that. The paths are ours. */
+	struct fd_state former[FORMER];
+	uint32_t n_former;
 	uint64_t corrected; /* descriptors that were another file than the events had said */
 	char path[PARTS_MAX + 256];
 };
@@ -72,6 +79,8 @@ void ebpf_events_free(struct ebpf_events *x)
 	}
 	free(x->thread);
 	free(x->process);
+	for (size_t i = 0; i < FORMER; i++)
+		free((char *)x->former[i].now.path);
 	fdtable_free(x->fds);
 	first_seen_free(x->seen);
 	free(x);
@@ -87,10 +96,27 @@ void events_clock(struct ebpf_events *x, int64_t offset_ns)
 	x->offset_ns = offset_ns;
 }
 
+/* The meaning of a descriptor ends. */
+static void keep_former(struct ebpf_events *x, const struct record_fd *f)
+{
+	const struct fd_state *s = fdtable_get(x->fds, f->pid, f->fd);
+	struct fd_state *to = &x->former[x->n_former % FORMER];
+
+	if (!s || !s->mark)
+		return;
+	free((char *)to->now.path);
+	*to = *s;
+	to->now.path = strdup(s->now.path);
+	x->n_former += to->now.path != NULL;
+}
+
 static int emit(struct ebpf_events *x, struct record *rec)
 {
-	int rc = fdtable_feed(x->fds, rec);
+	int rc;
 
+	if (rec->type == RECORD_FD)
+		keep_former(x, &rec->fd);
+	rc = fdtable_feed(x->fds, rec);
 	x->fn(x->ctx, rec);
 	return rc;
 }
@@ -251,6 +277,58 @@ static int feed_closes(struct ebpf_events *x, const struct ev_call *ev, uint8_t 
 	return rc;
 }
 
+static void mark_file(struct ebpf_events *x, uint32_t pid, int32_t fd, uint32_t file)
+{
+	struct fd_state *s = fdtable_get(x->fds, pid, fd);
+
+	if (s)
+		s->mark = file;
+}
+
+/* The descriptor was another file, which this call is about, when it began: the log says so before
+ * it, and what the descriptor is now behind it. */
+static int emit_about(struct ebpf_events *x, struct record *rec, const struct fd_state *then)
+{
+	struct record before = {.type = RECORD_FD, .fd = then->now}, after = {.type = RECORD_FD};
+	const uint32_t pid = then->now.pid, file = then->mark;
+	const int32_t fd = then->now.fd;
+	const struct fd_state *s = fdtable_get(x->fds, pid, fd);
+	const uint32_t now = s ? s->mark : 0;
+	char *path = strdup(s ? s->now.path : ""), *former = strdup(then->now.path);
+	int rc = path && former ? 0 : -ENOMEM;
+
+	after.fd = s ? s->now : (struct record_fd){.pid = pid, .fd = fd};
+	after.fd.path = path;
+	before.fd.path = former;
+	before.fd.start_ns = after.fd.start_ns = rec->call.start_ns + rec->call.service_ns;
+	rc = rc ?: emit(x, &before);
+	mark_file(x, pid, fd, file);
+	rc = rc ?: emit(x, rec);
+	rc = rc ?: emit(x, &after);
+	mark_file(x, pid, fd, now);
+	free(path);
+	free(former);
+	x->corrected++;
+	return rc;
+}
+
+/* A call has ended, which may be about what its descriptor no longer is. */
+static int emit_call(struct ebpf_events *x, struct record *rec, const struct ev_call *ev)
+{
+	const int at = ev->nr < RULES && ev->file ? x->rules[ev->nr].fd : -1;
+	const int32_t fd = at < 0 ? -1 : (int32_t)ev->args[at];
+	const struct fd_state *s = at < 0 ? NULL : fdtable_get(x->fds, ev->h.pid, fd);
+
+	if (at < 0 || (s && s->mark == ev->file))
+		return emit(x, rec);
+	for (uint32_t i = 1; i <= FORMER && i <= x->n_former; i++) {
+		s = &x->former[(x->n_former - i) % FORMER];
+		if (s->mark == ev->file && s->now.pid == ev->h.pid && s->now.fd == fd)
+			return emit_about(x, rec, s);
+	}
+	return emit(x, rec);
+}
+
 /* What a call of a log of flows has besides. */
 static void flow_of(struct record_call *c, const struct ev_flow *ev, uint32_t size)
 {
@@ -318,7 +396,7 @@ static int feed_call(struct ebpf_events *x, const struct ev_call *ev, uint32_t s
 			rec.call.cpu_call_ns = ev->cpu_call_ns;
 		}
 		flow_of(&rec.call, (const struct ev_flow *)ev, size);
-		rc = emit(x, &rec);
+		rc = emit_call(x, &rec, ev);
 	}
 	if (t->paths)
 		drop_paths(t);
@@ -377,7 +455,8 @@ static bool is_known(const struct fd_state *s, const struct ev_fd *ev, const str
 static int feed_fd(struct ebpf_events *x, const struct ev_fd *ev, uint32_t size)
 {
 	struct record rec = {.type = RECORD_FD};
-	const struct fd_state *s;
+	struct fd_state *s;
+	int rc;
 
 	if (size < sizeof(*ev))
 		return 0;
@@ -389,8 +468,10 @@ static int feed_fd(struct ebpf_events *x, const struct ev_fd *ev, uint32_t size)
 	if (!describe_fd(ev, size, &rec.fd, x->path))
 		return 0;
 	if (ev->h.flags & FD_CHECKED) {
-		if (is_known(s, ev, &rec.fd))
+		if (is_known(s, ev, &rec.fd)) {
+			s->mark = ev->file;
 			return 0;
+		}
 		x->corrected += !(ev->h.flags & FD_EXPECTED);
 	}
 	rec.fd.start_ns = real_ns(x, ev->h.at_ns);
@@ -400,7 +481,9 @@ static int feed_fd(struct ebpf_events *x, const struct ev_fd *ev, uint32_t size)
 		rec.fd.tag.first_ns = first_seen_ns(
 			x->seen, ev->dev, ev->ino, ev->generation, rec.fd.start_ns);
 	}
-	return emit(x, &rec);
+	rc = emit(x, &rec);
+	mark_file(x, rec.fd.pid, rec.fd.fd, ev->file);
+	return rc;
 }
 
 static int process_record(struct ebpf_events *x, const struct ev *ev, int what, uint32_t tid,

@@ -51,6 +51,11 @@ static __always_inline u64 identity(struct file *file, u32 pid, u32 fd)
 	return x | 1;
 }
 
+static __always_inline u32 short_identity(u64 identity)
+{
+	return identity ? identity >> 32 | 1 : 0;
+}
+
 static __always_inline void forget_fd(u32 pid, u32 fd)
 {
 	u64 *told = described_at(pid, fd);
@@ -211,7 +216,7 @@ static __always_inline void put_file(
 	struct super_block *sb;
 	struct inode *inode;
 	struct ev_fd *f;
-	u64 size, *told;
+	u64 size, *told, id;
 
 	if (!s)
 		return;
@@ -239,8 +244,10 @@ static __always_inline void put_file(
 		size = PARTS_MAX;
 	f->h.flags |= how & (FD_CHECKED | FD_EXPECTED);
 	told = described_at(pid, fd);
+	id = identity(file, pid, fd);
+	f->file = short_identity(id);
 	if (put(&f->h, sizeof(*f) + size, 0) && told)
-		*told = identity(file, pid, fd);
+		*told = id;
 	else if (told)
 		*told = 0;
 }
@@ -268,18 +275,21 @@ __noinline int describe_again(u32 pid, u32 fd, u32 how)
 	return 0;
 }
 
-/* The current thread uses this descriptor: is it still what the agent was told? */
-static __always_inline void check_fd(struct task_struct *task, u32 pid, u32 fd, u32 how)
+/* The current thread uses this descriptor: is it still what the agent was told? Returns which file
+ * it is; 0: none. */
+static __always_inline u64 check_fd(struct task_struct *task, u32 pid, u32 fd, u32 how)
 {
 	struct file *file;
-	u64 *told;
+	u64 *told, id;
 
 	if ((s32)fd < 0) /* AT_FDCWD */
-		return;
+		return 0;
 	told = described_at(pid, fd);
 	file = open_file(task, fd);
-	if (told && *told != (file ? identity(file, pid, fd) : 0))
+	id = file ? identity(file, pid, fd) : 0;
+	if (told && *told != id)
 		describe_again(pid, fd, how);
+	return id;
 }
 
 /* A request of io_uring that ends uses 'file', which its process knows as 'fd'. */

@@ -50,6 +50,7 @@ struct traced_thread {
 	u8 chosen;      /* by the filter of processes, as of 'judged' */
 	u32 judged;     /* filter_at + 1 then; 0: never */
 	u32 nr;
+	u32 file;   /* ev_call.file */
 	u64 socket; /* of it: the kernel's struct socket */
 	u64 start_ns;
 	u64 args[6];

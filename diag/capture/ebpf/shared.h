@@ -124,6 +124,7 @@ struct ev_call {
 	s64 result, offset;
 	u32 nr, asked;
 	u64 cpu_ns, cpu_call_ns; /* as in record_call; 0: not recorded */
+	u32 file, pad; /* ev_fd.file of its descriptor when it began; 0: not known, or none */
 };
 
 enum { FLOW_HEAD = 32 /* RECORD_HEAD */ };
@@ -159,6 +160,7 @@ enum {
 struct ev_fd {
 	struct ev h;
 	u64 ino, magic, peer; /* peer: as in record_fd */
+	u32 file, pad;        /* which open file this is, of this descriptor of this process */
 	u32 dev,
 		generation; /* dev as the kernel has it: 12 bits, 20 bits; as struct file_tag has */
 	s32 fd;

@@ -167,7 +167,7 @@ static __always_inline void check_fds(
 	struct task_struct *task, struct traced_thread *t, const volatile struct call_rule *rule)
 {
 	if (rule->fd >= 0)
-		check_fd(task, t->pid, t->args[rule->fd & 3], FD_CHECKED);
+		t->file = short_identity(check_fd(task, t->pid, t->args[rule->fd & 3], FD_CHECKED));
 	if (rule->fd2 >= 0)
 		check_fd(task, t->pid, t->args[rule->fd2 & 3], FD_CHECKED);
 }
@@ -194,6 +194,7 @@ static __always_inline void begin_call(
 	t->nr = is_foreign(task) ? nr | NR_FOREIGN : nr;
 	read_args(t, regs);
 	t->offset = -1;
+	t->file = 0;
 	t->append = 0;
 	t->end = END_NONE;
 	t->paths_later = 0;
@@ -256,6 +257,8 @@ static __always_inline void fill_call(struct ev_call *e, struct account *a, stru
 	e->cpu_call_ns = causal ? processor_ns(t, now_ns) - t->cpu_enter_ns : 0;
 	e->start_ns = t->start_ns;
 	e->nr = t->nr;
+	e->file = t->file;
+	e->pad = 0;
 	e->asked = flags & EV_UNFINISHED || t->offset != -1 ? 0 : asked_of_vector(t, result);
 	e->result = result;
 	e->offset = t->offset;

@@ -245,6 +245,42 @@ void fds_check(struct tracer *t, struct tracee_thread *th, int fd)
 		fd_closed(t, th->process, fd);
 }
 
+void fds_keep(struct tracer *t, struct tracee_thread *th, int fd)
+{
+	const struct fd_state *s = fd < 0 ? NULL
+					  : fdtable_get(t->fds, (uint32_t)th->process->pid, fd);
+
+	free((char *)th->about.path);
+	th->about = s ? s->now : (struct record_fd){0};
+	if (s)
+		th->about.path = strdup(s->now.path);
+}
+
+void fds_emit(struct tracer *t, struct tracee_thread *th, struct record *rec)
+{
+	struct record before = {.type = RECORD_FD, .fd = th->about}, after = {.type = RECORD_FD};
+	const uint32_t pid = th->about.pid;
+	const int32_t fd = th->about.fd;
+	const struct fd_state *s = th->about.path ? fdtable_get(t->fds, pid, fd) : NULL;
+	char *path;
+
+	if (!th->about.path || (s && s->now.start_ns == th->about.start_ns)) {
+		tracer_emit(t, rec);
+		return;
+	}
+	path = strdup(s ? s->now.path : "");
+	if (!path)
+		return;
+	after.fd = s ? s->now : (struct record_fd){.pid = pid, .fd = fd};
+	after.fd.path = path;
+	before.fd.start_ns = after.fd.start_ns = rec->call.start_ns + rec->call.service_ns;
+	tracer_emit(t, &before);
+	tracer_emit(t, rec);
+	tracer_emit(t, &after);
+	free(path);
+	t->unseen[UNSEEN_CHANGES]++;
+}
+
 static bool peek(struct tracee_process *p, uint64_t address, void *out, size_t size)
 {
 	struct iovec local = {out, size}, remote = {(void *)(uintptr_t)address, size};

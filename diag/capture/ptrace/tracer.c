@@ -156,6 +156,7 @@ static void thread_drop(struct tracer *t, struct tracee_thread *th)
 	t->threads--;
 	if (--p->threads == 0)
 		process_drop(t, p);
+	free((char *)th->about.path);
 	free(th->paths);
 	free(th);
 }
@@ -402,7 +403,7 @@ static void call_end(struct tracer *t, struct tracee_thread *th, int64_t now_ns,
 	th->call.unfinished = unfinished;
 	rec.call = th->call;
 	if (call_wanted(&t->filter, &rec.call))
-		tracer_emit(t, &rec);
+		fds_emit(t, th, &rec);
 }
 
 /* The descriptors that the call uses, if it is written. */
@@ -410,12 +411,15 @@ static void check_fds(struct tracer *t, struct tracee_thread *th, const struct c
 {
 	const struct record_call *c = &th->call;
 
-	if (!info || !call_wanted(&t->filter, c))
+	if (!info || !call_wanted(&t->filter, c)) {
+		fds_keep(t, th, -1);
 		return;
+	}
 	if (info->fd >= 0)
 		fds_check(t, th, (int)c->args[info->fd]);
 	if (info->fd2 >= 0)
 		fds_check(t, th, (int)c->args[info->fd2]);
+	fds_keep(t, th, info->fd >= 0 ? (int)c->args[info->fd] : -1);
 }
 
 /* As in diag/capture/ebpf/trace.bpf.c. Files in memory are known by their paths. */

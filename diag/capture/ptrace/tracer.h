@@ -32,8 +32,9 @@ struct tracee_thread {
 	bool append;      /* a write to the end of a file */
 	int64_t entry_ns; /* CLOCK_MONOTONIC of call.start_ns */
 	struct record_call call;
-	uint64_t submitted; /* io_submit: operations of its list that were looked at */
-	char *paths;        /* where call.path and call.path2 are; NULL until there are any */
+	uint64_t submitted;     /* io_submit: operations of its list that were looked at */
+	struct record_fd about; /* what the call's descriptor was when it began; path NULL: none */
+	char *paths;            /* where call.path and call.path2 are; NULL until there are any */
 	struct record_signal
 		signal; /* delivered, to be written when its effect is known; signo 0: none */
 };
@@ -104,6 +105,11 @@ void fds_call(struct tracer *t, struct tracee_process *p, const struct record_ca
  * may have been changed by a process that shares the table, by io_uring, by a 32-bit call, or
  * through seccomp. AT_FDCWD is ignored. */
 void fds_check(struct tracer *t, struct tracee_thread *th, int fd);
+
+/* Keeps what 'fd' is (-1: the call has none) until the call of the thread ends; then writes the
+ * call's record, with that before it and what the descriptor is now behind it if it has changed. */
+void fds_keep(struct tracer *t, struct tracee_thread *th, int fd);
+void fds_emit(struct tracer *t, struct tracee_thread *th, struct record *rec);
 
 /* sockets.c: fills addresses and type of the socket 'fd' (f->path is its link's target). */
 void socket_addresses(struct tracee_process *p, int fd, struct record_fd *f);
