@@ -98,6 +98,8 @@ char *fleet_say_iso(double time_s, char text[FLEET_WORD]);
 char *fleet_say_number(double x, char text[FLEET_WORD]);
 /* "96 %", "3.1 %", "0.05 %". */
 char *fleet_say_share(double share, char text[FLEET_WORD]);
+/* What the effect is of: "all", or stretches of "5 min". */
+char *fleet_say_stretch(const struct fleet_finding *f, char text[FLEET_WORD]);
 /* "1 in 10,000". */
 char *fleet_say_alarms(double alarms, char text[FLEET_WORD]);
 /* Does it accuse a member? Of a whole group or class it is not the members' fault. */

@@ -53,12 +53,12 @@ static json_t *metric_json(const struct fleet_metric *m)
 static json_t *entry_json(const struct fleet_view *v, const struct fleet_entry *e)
 {
 	const struct fleet_finding *f = &e->f;
-	json_t *o = json_pack("{s:s, s:s, s:s, s:o, s:o, s:b, s:o, s:o, s:i}", "kind",
+	json_t *o = json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:i}", "kind",
 		finding_kind_names[f->kind], f->kind == FINDING_GROUP ? "group" : "member",
 		fleet_whom(v->whole, f), "metric", v->whole->metrics[f->metric].model->name,
-		"severity", real(f->severity), "effect", real(f->effect), "open", f->open, "share",
-		real(f->share), "share_of_all", real(f->share_of_all), "other_metrics",
-		(int)f->others);
+		"severity", real(f->severity), "effect", real(f->effect), "over_s", real(f->over_s),
+		"over_share", real(f->over_share), "open", f->open, "share", real(f->share),
+		"share_of_all", real(f->share_of_all), "other_metrics", (int)f->others);
 
 	put_time(v, o, "since", f->since_s);
 	put_time(v, o, "until", f->until_s);

@@ -66,6 +66,7 @@ static void add_entry(
 	text_columns_cell(g, at++, fleet_whom(v->whole, f));
 	text_columns_cell(g, at++, metric_name(v, f->metric));
 	text_columns_cell(g, at++, fleet_say_number(f->effect, text));
+	text_columns_cell(g, at++, fleet_say_stretch(f, text));
 	text_columns_cell(g, at++, fleet_say_share(f->share, text));
 	text_columns_cell(g, at++, cut_time(v, fleet_say_time(f->since_s, v->unix_times, text)));
 	text_columns_cell(g, at++, until(v, f, text));
@@ -96,6 +97,7 @@ static void put_entries(const struct fleet_view *v, size_t from, size_t to, int 
 	text_columns_add(&g, "who", false, true);
 	text_columns_add(&g, "metric", false, true);
 	text_columns_add(&g, "x peers", true, false);
+	text_columns_add(&g, "over", true, false);
 	text_columns_add(&g, "of time", true, false);
 	text_columns_add(&g, "since", false, false);
 	text_columns_add(&g, "until", false, false);

@@ -2,6 +2,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "harness/base/units.h"
 #include "results/fleet.h"
 
 bool fleet_unix_times(double from_s)
@@ -63,6 +64,13 @@ char *fleet_say_share(double share, char text[FLEET_WORD])
 	else
 		snprintf(text, FLEET_WORD, "%.2g %%", percent);
 	return text;
+}
+
+char *fleet_say_stretch(const struct fleet_finding *f, char text[FLEET_WORD])
+{
+	if (f->over_share >= 1)
+		return strcpy(text, "all");
+	return unit_format(UNIT_SECONDS, f->over_s, text, FLEET_WORD);
 }
 
 /* 'n' with a comma between thousands. */

@@ -323,9 +323,11 @@ static void judge_column(struct survey *s, struct column *c)
 	wide = widening(c, c->scale, &fit);
 	q = quantile(t, &fit) * fit.scale * wide;
 	for (size_t i = 0; i < s->n_rows; i++) {
-		/* It must exceed what is usual, and its peers as they are. */
+		/* It must exceed what is usual, and its peers as they are, and what is printed. */
 		double own = c->y[i] / fmax(t->least, q * c->scale[i]);
-		double peers = (double)s->plain[i * s->n_stats + c->k] / t->least;
+		double peers = fmin((double)s->plain[i * s->n_stats + c->k],
+				       (double)s->values[i * s->n_stats + c->k]) /
+			t->least;
 
 		s->excess[i * s->n_stats + c->k] = isnan(own) ? NAN
 							      : (float)(peers < own ? peers : own);

@@ -64,7 +64,10 @@ struct fleet_finding {
 	uint32_t member; /* of FINDING_GROUP: the group; of FINDING_CLASS: any of its members */
 	uint32_t metric;
 	double severity; /* distance from the peers over the distance that is allowed: at least 1 */
-	double effect;   /* times its peers while it is off; below 1 where less is worse */
+	/* Times its peers, below 1 where less is worse: the statistic that crossed its limit.
+	 * Stretches of over_s are that far off, or further, for over_share of the time;
+	 * over_share 1: it is the typical ratio of single samples. */
+	double effect, over_s, over_share;
 	double since_s, until_s; /* the first and the last time that it was off */
 	bool open;               /* it is off at the end of what was judged */
 	double share;            /* of its samples between the two, and ... */

@@ -88,19 +88,26 @@ static size_t count_off(const struct windows *w, size_t a, size_t b, double off)
 	return n;
 }
 
-/* The median of the windows that are off. */
-static double effect_of(const struct windows *w, size_t a, size_t b, double off)
+static int by_size(const void *a, const void *b)
 {
-	float *v = alloc_zero(b - a, sizeof(*v));
-	size_t n = 0;
-	double median;
+	float x = *(const float *)a, y = *(const float *)b;
 
-	for (size_t i = a; i < b; i++)
-		if ((double)w->value[i] > off)
-			v[n++] = w->value[i];
-	median = n ? (double)gsl_stats_float_select(v, 1, n, n / 2) : off;
+	return x < y ? -1 : x > y;
+}
+
+/* The mean of the middle half of the windows of [a, b), as the first statistic has it. */
+static double midmean_of(const struct windows *w, size_t a, size_t b)
+{
+	size_t n = b - a, low = n / 4, high = n - low;
+	float *v = alloc_zero(n, sizeof(*v));
+	double sum = 0;
+
+	memcpy(v, w->value + a, n * sizeof(*v));
+	qsort(v, n, sizeof(*v), by_size);
+	for (size_t i = low; i < high; i++)
+		sum += (double)v[i];
 	free(v);
-	return median;
+	return sum / (double)(high - low);
 }
 
 /* Within a coarse window and its neighbours, where finer ones begin (or end) to be off: the place
@@ -166,15 +173,20 @@ static double exceeded(const struct windows *w, double share)
 	return value;
 }
 
-static struct shape shape_at(struct survey *s, uint32_t row, unsigned width, double share)
+/* 'level' is the statistic's: windows that are longer than its own must keep OFF of it, or what
+ * they show is something else. */
+static struct shape shape_at(
+	struct survey *s, uint32_t row, unsigned width, double share, double level)
 {
 	struct shape x = {.w = windows_of(s, row, width)};
+	double exceeds = exceeded(&x.w, share);
 
-	x.off = OFF * exceeded(&x.w, share);
+	x.off = OFF * exceeds;
 	densest(&x.w, x.off, &x.a, &x.b);
 	x.all = count_off(&x.w, 0, x.w.n, x.off);
 	x.within = count_off(&x.w, x.a, x.b, x.off);
-	x.shift = x.off > 0 && (double)x.within >= SHIFT_DENSITY * (double)(x.b - x.a) &&
+	x.shift = x.off > 0 && exceeds >= OFF * level &&
+		(double)x.within >= SHIFT_DENSITY * (double)(x.b - x.a) &&
 		(double)x.within >= SHIFT_SHARE * (double)x.all;
 	return x;
 }
@@ -186,7 +198,7 @@ static void shape_clear(struct shape *x)
 }
 
 /* By the longest windows that show a shift; if none does, by those that the statistic is of. */
-static struct shape shape_of(struct survey *s, uint32_t row, const struct stat *t)
+static struct shape shape_of(struct survey *s, uint32_t row, const struct stat *t, double level)
 {
 	unsigned width = t->level;
 	struct shape x;
@@ -194,7 +206,7 @@ static struct shape shape_of(struct survey *s, uint32_t row, const struct stat *
 	while (width + 1 < LEVELS_MAX && s->seen[row] >> (2 * (width + 1)) >= WINDOWS_LEAST)
 		width++;
 	for (;; width--) {
-		x = shape_at(s, row, width, t->share);
+		x = shape_at(s, row, width, t->share, level);
 		if (x.shift || width == t->level)
 			return x;
 		shape_clear(&x);
@@ -203,9 +215,15 @@ static struct shape shape_of(struct survey *s, uint32_t row, const struct stat *
 
 void shape_find(struct survey *s, uint32_t row, const struct metric *m, struct fleet_finding *f)
 {
-	struct shape x = shape_of(s, row, &s->stats[s->worst[row]]);
+	const struct stat *t = &s->stats[s->worst[row]];
 	double level = (double)s->values[(size_t)row * s->n_stats + s->worst[row]];
+	struct shape x = shape_of(s, row, t, level);
+	int64_t cells = INT64_C(1) << (2 * t->level);
+	bool lasting = t == s->stats;
 
+	/* A lasting shift may have begun late: its statistic is that of the time since. */
+	if (lasting && x.shift)
+		level = fmax(level, midmean_of(&x.w, x.a, x.b));
 	if (!x.shift) {
 		for (x.a = 0; x.a < x.w.n && (double)x.w.value[x.a] <= x.off;)
 			x.a++;
@@ -214,7 +232,9 @@ void shape_find(struct survey *s, uint32_t row, const struct metric *m, struct f
 		x.within = x.all;
 	}
 	f->kind = x.shift ? FINDING_SHIFT : FINDING_BURSTS;
-	f->effect = exp(s->sign * (x.b > x.a ? effect_of(&x.w, x.a, x.b, x.off) : level));
+	f->effect = exp(s->sign * level);
+	f->over_s = level_time(s->fleet, m, cells) - level_time(s->fleet, m, 0);
+	f->over_share = lasting ? 1 : t->share;
 	f->share = x.b > x.a ? (double)x.within / (double)(x.b - x.a) : 0;
 	f->share_of_all = x.w.n ? (double)x.all / (double)x.w.n : 0;
 	f->since_s = f->until_s = s->fleet->zero_s;

@@ -71,6 +71,7 @@ function findingColumns() {
 		["who", false, (f) => f.trace !== undefined ? el("a", {href: "#member-" + f.trace}, path(whom(f))) : path(whom(f)), whom],
 		["metric", false, (f) => path(f.metric), (f) => f.metric],
 		["times its peers", true, (f) => number(f.effect), (f) => f.effect],
+		["over", true, (f) => f.over_share < 1 ? step(f.over_s) : "all", (f) => f.over_share < 1 ? f.over_s : Infinity],
 		["of the time", true, (f) => share(f.share), (f) => f.share],
 		["since", false, (f) => el("span.when", null, moment(f.since_s)), (f) => f.since_s],
 		["until", false, (f) => el("span.when", null, f.open ? "still" : moment(f.until_s)), (f) => f.open ? Infinity : f.until_s],

@@ -34,8 +34,9 @@ missing=$(grep -q severity shown || echo "no example"; while read -r line; do gr
 check "diag/detectors/README.md shows this fleet, and what is printed of it" is "$missing" ""
 check "... what was understood comes first" grep -q '^ill.csv: CSV .*'"'disk'.*'host'" text
 check "... also the guess what the metric is" grep -q '^  latency_ms: more is worse.*guessed' text
-check "the lasting one has effect, share, onset" grep -qE '^ +[0-9.]+  host3/sdc  latency_ms     1\.[5-7][0-9]  +(100|9[0-9]) %  2026-11-05 0[0-9]:00  still +lasting$' text
+check "the lasting one has effect, share, onset" grep -qE '^ +[0-9.]+  host3/sdc  latency_ms     1\.[5-7][0-9]   all  +(100|9[0-9]) %  2026-11-05 0[0-9]:00  still +lasting$' text
 check "the other one is told as bursts" grep -qE '^ +[0-9.]+  host7/sda  latency_ms .* in bursts$' text
+check "... and over which stretches they are so long" grep -qE '^ +[0-9.]+  host7/sda  latency_ms +[23]\.[0-9]+ +[0-9]+ h +1[0-9] % ' text
 check "nobody else is" is "$(found text)" 2
 check "a summary" grep -q '^2 findings: 1 lasting, 1 in bursts$' text
 check "... with the number of members" grep -q '^48 of 48 members judged$' text
@@ -48,6 +49,7 @@ check "the same through a pipe" diff <("$culprit" diagnose --csv - <ill.csv | ta
 check "--fail: 1 if there is a finding" exits 1 "$culprit" diagnose --csv ill.csv --fail
 check "... and 0 if there is none" exits 0 "$culprit" diagnose --csv well.csv --fail
 check "--least above the effect of the lasting fault: the disk is not found" prints_without host3/sdc 0 "$culprit" diagnose --csv ill.csv --least 2
+check "... and what is printed is never less than asked for" prints_without '^ +[0-9.]+  host.*  1\.' 0 "$culprit" diagnose --csv ill.csv --least 2
 check "fewer false alarms may be asked for as a fraction" bash -c "'$culprit' diagnose --csv well.csv --false-alarms 1/1000000 | grep -q '1 in 1,000,000 series'"
 check "a metric declared as not to be looked at accuses nobody" exits 2 "$culprit" diagnose --csv ill.csv --metric 'latency_ms worse=none'
 check "where less is worse, the slow disk is not found" prints_without '^ .*host3/sdc .* 1\.' 0 "$culprit" diagnose --csv ill.csv --metric 'latency_ms worse=less unit=ms'
@@ -86,7 +88,7 @@ check "JSON: detector and version" is "$(field '"$v->{detector} $v->{version} $v
 fits diagnose out.json
 check "JSON: findings" is "$(field 'join ",", sort map { $_->{member} } @{$v->{findings}}')" "host3/sdc,host7/sda"
 check "JSON: a finding has all fields" is "$(field 'join ",", sort keys %{$v->{findings}[0]}')" \
-	"effect,first_window,kind,last_window,member,metric,open,other_metrics,severity,share,share_of_all,since,since_s,until,until_s,windows"
+	"effect,first_window,kind,last_window,member,metric,open,other_metrics,over_s,over_share,severity,share,share_of_all,since,since_s,until,until_s,windows"
 check "JSON: windows, ranking, labels" is "$(field 'scalar(@{$v->{windows}}) . " " . scalar(@{$v->{ranking}}) . " $v->{labels}{tp}"')" "14 2 2"
 check "JSON: what was asked for" is "$(field '"$v->{options}{false_alarms} $v->{options}{least} $v->{options}{window_s}"')" "0.0001 1.15 86400"
 

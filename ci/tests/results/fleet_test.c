@@ -64,6 +64,8 @@ static struct fleet_finding shift(double from_s, double to_s, bool open)
 		.member = 1,
 		.severity = 3,
 		.effect = 1.62,
+		.over_s = 300,
+		.over_share = 1,
 		.since_s = from_s,
 		.until_s = to_s,
 		.open = open,
@@ -106,6 +108,9 @@ static void words(void **state)
 	assert_string_equal(fleet_say_share(.999, t), "99 %");
 	assert_string_equal(fleet_say_share(.0312, t), "3.1 %");
 	assert_string_equal(fleet_say_share(.0005, t), "0.05 %");
+	assert_string_equal(fleet_say_stretch(&(struct fleet_finding){.over_share = 1}, t), "all");
+	assert_string_equal(
+		fleet_say_stretch(&(struct fleet_finding){.over_s = 1200}, t), "20 min");
 	assert_string_equal(fleet_say_alarms(1e-4, t), "1 in 10,000");
 	assert_string_equal(fleet_say_alarms(1e-7, t), "1 in 10,000,000");
 }
@@ -122,7 +127,7 @@ static void one_line_a_finding(void **state)
 	fleet_view_finish(&v);
 	text = text_of(&v, 100);
 	has(text,
-		"    3.00  h1/\\x1b[31m\\nevil  latency_ms     1.62     96 %  "
+		"    3.00  h1/\\x1b[31m\\nevil  latency_ms     1.62   all     96 %  "
 		"2026-11-03 00:00  still  "
 		"lasting\n");
 	has(text, "1 finding: 1 lasting\n");
@@ -161,8 +166,8 @@ static void windows_are_one_line(void **state)
 	assert_int_equal(v.n_judged, 3);
 	text = text_of(&v, 0);
 	has(text,
-		"    4.00  h1/\\x1b[31m\\nevil  latency_ms     1.62     96 %  2026-11-02 00:01  "
-		"11-03 01:00  lasting  2 of 3\n");
+		"    4.00  h1/\\x1b[31m\\nevil  latency_ms     1.62   all     96 %  "
+		"2026-11-02 00:01  11-03 01:00  lasting  2 of 3\n");
 	has(text, "3 of 4 windows judged");
 	free(text);
 	fleet_view_clear(&v);

@@ -1,0 +1,150 @@
+/* What a finding says of its effect: the ratio, how long and for which share of the time; and how
+ * severe effects of several shares of the time are. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka wants those four first */
+#include <cmocka.h>
+
+#include "ci/tests/fleet/fed.h"
+
+/* Groups of members with log-normal noise. One is ill for a share of the time, in spells that are
+ * drawn one by one. */
+struct plan {
+	unsigned groups, members, times;
+	double step_s, noise, lasting;
+	double ratio, share;
+	unsigned spell; /* samples; 0: one stretch, from a quarter of the time on */
+	double least;   /* 0: the default */
+	uint64_t seed;
+};
+
+static const struct plan plain = {.groups = 60,
+	.members = 8,
+	.times = 672,
+	.step_s = 900,
+	.noise = 0.05,
+	.lasting = 0.02,
+	.ratio = 1,
+	.spell = 4,
+	.seed = 1};
+enum { ILL_GROUP = 7, ILL_MEMBER = 2 };
+
+static bool is_ill(const struct plan *p, unsigned t)
+{
+	if (!p->spell)
+		return t >= p->times / 4 && t < p->times / 4 + p->share * p->times;
+	return chance(p->seed + 9, t / p->spell, 0) < p->share;
+}
+
+static double level_of(const struct plan *p, unsigned g, unsigned m, unsigned t)
+{
+	uint64_t who = g * 1000 + m;
+	bool ill = g == ILL_GROUP && m == ILL_MEMBER && is_ill(p, t);
+
+	return 5 * (ill ? p->ratio : 1) *
+		exp(p->noise * normal(p->seed, who, t) + p->lasting * normal(p->seed + 1, who, 0));
+}
+
+static struct fed fed_plan(const struct plan *p)
+{
+	struct fleet_options o = fleet_defaults;
+	struct fed x;
+
+	if (p->least > 0)
+		o.least = p->least;
+	x = fed_new("", &o);
+	for (unsigned g = 0; g < p->groups; g++)
+		for (unsigned m = 0; m < p->members; m++) {
+			char group[16], name[16];
+			uint32_t v;
+
+			snprintf(group, sizeof(group), "host%u", g);
+			snprintf(name, sizeof(name), "disk%u", m);
+			v = fed_series(&x, "latency", group, name);
+			for (unsigned t = 0; t < p->times; t++)
+				fed_put(&x, v, 1e9 + t * p->step_s, level_of(p, g, m, t));
+		}
+	fed_judge(&x, 0, 0);
+	return x;
+}
+
+static const struct fleet_member *ill(const struct fed *x)
+{
+	for (size_t i = 0; i < x->r->n_members; i++)
+		if (!strcmp(x->r->members[i].path, "host7/disk2"))
+			return &x->r->members[i];
+	fail_msg("the ill member is none");
+	return NULL;
+}
+
+/* The finding of the ill member, or NULL. */
+static const struct fleet_finding *found(const struct fed *x)
+{
+	const struct fleet_member *m = ill(x);
+
+	return m->finding >= 0 ? &x->r->findings[m->finding] : NULL;
+}
+
+static void what_is_printed_crossed_the_limit(void **state)
+{
+	static const double shares[] = {0.02, 0.05, 0.1, 0.2, 0.3, 0.45, 0.6, 0.8, 1};
+	static const double ratios[] = {1.2, 1.3, 1.5, 2, 3};
+	struct plan p = plain;
+	unsigned seen = 0;
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(shares) / sizeof(*shares) * 10; i++) {
+		struct fed x;
+
+		p.noise = i % 2 ? 0.3 : 0.05;
+		p.share = shares[i / 10];
+		p.ratio = ratios[i / 2 % 5];
+		p.spell = i % 3;
+		p.groups = 12;
+		p.seed = i;
+		x = fed_plan(&p);
+		for (size_t k = 0; k < x.r->n_findings; k++) {
+			const struct fleet_finding *f = &x.r->findings[k];
+
+			seen++;
+			assert_true(f->effect >= fleet_defaults.least - 1e-6);
+			assert_true(f->over_s >= p.step_s);
+			assert_true(f->over_share > 0 && f->over_share <= 1);
+			assert_true(f->share_of_all >= 0.9 * fmin(f->over_share, 0.25));
+		}
+		fed_free(&x);
+	}
+	assert_true(seen > 40);
+}
+
+static void the_least_ratio_is_that_of_what_is_printed(void **state)
+{
+	struct plan p = plain;
+
+	(void)state;
+	p.least = 1.5;
+	p.share = 0.3;
+	for (p.ratio = 1.3; p.ratio < 2; p.ratio += 0.1) {
+		struct fed x = fed_plan(&p);
+		const struct fleet_finding *f = found(&x);
+
+		if (f)
+			assert_true(f->effect >= 1.5 - 1e-6);
+		else
+			assert_true(p.ratio < 1.65);
+		fed_free(&x);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_is_printed_crossed_the_limit),
+		cmocka_unit_test(the_least_ratio_is_that_of_what_is_printed),
+	};
+
+	cmocka_set_message_output(CM_OUTPUT_TAP);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
