@@ -164,6 +164,9 @@ static int check(const struct options *o, int n)
 		return name ? complain("--%s needs --csv or --prometheus", name) : 0;
 	if (o->cell)
 		return complain("--cell needs a run");
+	if (!fleet_chosen(o) && o->csv.files.n > 1)
+		return complain(
+			"several --csv need the detector 'fleet'; join the files for another");
 	if (!fleet_chosen(o)) {
 		name = fleet_request_given(&o->fleet);
 		return name ? complain("--%s is an option of the detector 'fleet'; give neither "
@@ -183,7 +186,7 @@ static int check(const struct options *o, int n)
 
 static int run_fleet(struct options *o)
 {
-	o->fleet.file = o->csv.csv;
+	o->fleet.files = o->csv.files;
 	o->fleet.window_s = o->csv.window_s;
 	o->fleet.step_s = o->csv.step_s;
 	o->fleet.json = o->json;
@@ -201,6 +204,7 @@ static int run(const struct call *c)
 	int rc, code;
 
 	o->run = c->args[0];
+	o->csv.csv = o->csv.files.n ? o->csv.files.v[0] : NULL;
 	o->csv.trains = o->trains.v;
 	o->csv.n_trains = o->trains.n;
 	code = detectors_chosen("diagnose", &o->given, &o->detectors) ? CULPRIT_EXIT_USAGE
@@ -238,9 +242,9 @@ static int set_until(void *field, const char *text, struct err *e)
 #define AT(field) offsetof(struct options, field)
 #define TIME .min = 1e-9, .unit = UNIT_SECONDS
 static const struct option_row series_common_rows[] = {
-	{"csv", 0, OPTION_TEXT, offsetof(struct csv_options, csv), "FILE",
+	{"csv", 0, OPTION_LIST, offsetof(struct csv_options, files), "FILE",
 		"judge this file, CSV or another --format, also gzip or zstd; - is standard "
-		"input"},
+		"input. May be repeated: files of one fleet, of several days or members"},
 	{"window", 0, OPTION_QUANTITY, offsetof(struct csv_options, window_s), "TIME",
 		"judge each hour (1h), day (1d, from midnight UTC), week (1w, from Monday) ... by "
 		"itself (default: all as one)",

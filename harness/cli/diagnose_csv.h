@@ -7,10 +7,12 @@
 
 #include "diag/import/import.h"
 #include "harness/base/err.h"
+#include "harness/cli/options.h"
 
 struct csv_options {
-	const char *csv;     /* a path, or "-" */
-	const char **trains; /* fault-free files */
+	struct option_list files; /* paths, or "-" */
+	const char *csv;          /* the first, NULL: none */
+	const char **trains;      /* fault-free files */
 	size_t n_trains;
 	const struct import_options *how; /* of all files; NULL: find out */
 	bool has_until;

@@ -13,6 +13,7 @@
 #include "harness/base/file.h"
 #include "harness/base/near.h"
 #include "harness/cli/cmd.h"
+#include "harness/cli/diagnose_files.h"
 #include "harness/cli/diagnose_windows.h"
 #include "results/fleet.h"
 
@@ -24,6 +25,7 @@ struct job {
 	struct fleet_request *r;
 	struct metric_models models;
 	struct fleet_options options;
+	char *source;
 	struct prometheus_options server; /* without 'file' */
 	struct fleet *fleet;
 	struct import_said said;
@@ -64,13 +66,13 @@ static int read_series(struct job *j, struct err *e)
 {
 	struct import_sink sink = fleet_sink(j->fleet);
 
-	if (!j->r->file)
+	if (!j->r->files.n)
 		return read_prometheus(j, &sink, e);
 	j->r->series.how.from_s = j->r->range.from_s;
 	j->r->series.how.to_s = j->r->range.to_s != 0 ? j->r->range.to_s
 		: j->r->range.from_s != 0             ? HUGE_VAL
 						      : 0;
-	return blame(e, import_file(j->r->file, &j->r->series.how, &sink, &j->said, e));
+	return blame(e, diagnose_files(&j->r->files, &j->r->series.how, &sink, &j->said, e));
 }
 
 /* The false alarms allowed in one window, so that those of a week, or of all windows of a shorter
@@ -107,11 +109,17 @@ static int judge_windows(struct job *j, struct err *e)
 	return blame(e, rc);
 }
 
-static const char *source_of(const struct job *j)
+/* What was read: the address, the file, or "a.csv and 2 more files". */
+static char *name_source(const struct job *j)
 {
-	return !j->r->file                ? j->server.url
-		: strcmp(j->r->file, "-") ? j->r->file
-					  : "standard input";
+	const struct option_list *files = &j->r->files;
+	const char *first = !files->n      ? j->server.url
+		: strcmp(files->v[0], "-") ? files->v[0]
+					   : "standard input";
+
+	return files->n < 2 ? alloc_copy(first)
+			    : alloc_format("%s and %zu more file%s", first, files->n - 1,
+				      files->n == 2 ? "" : "s");
 }
 
 static bool is_measured(const struct job *j, const char *name)
@@ -175,12 +183,12 @@ static int judge(struct job *j, struct err *e)
 	int rc = fleet_judge(j->fleet, 0, 0, &j->whole, e);
 
 	if (rc && !j->said.samples && (r->range.from_s != 0 || r->range.to_s != 0))
-		return blame(e,
-			err_set(e, rc, "%s: no sample lies between --from and --to", source_of(j)));
+		return blame(
+			e, err_set(e, rc, "%s: no sample lies between --from and --to", j->source));
 	if (rc)
-		return blame(e, err_prefix(e, rc, "%s", source_of(j)));
+		return blame(e, err_prefix(e, rc, "%s", j->source));
 	note_unknown(j);
-	j->view = (struct fleet_view){.source = source_of(j),
+	j->view = (struct fleet_view){.source = j->source,
 		.said = &j->said,
 		.whole = j->whole,
 		.options = &j->options,
@@ -223,6 +231,7 @@ static void print_json(const struct fleet_view *v)
 
 static void clear(struct job *j)
 {
+	free(j->source);
 	ranking_score_clear(&j->score);
 	free(j->ranked);
 	ground_truth_clear(&j->labels);
@@ -246,7 +255,8 @@ static int prepare(struct job *j, struct err *e)
 		rc = prometheus_options_fill(&r->prometheus, &r->series.how, &j->server, e);
 	}
 	if (rc > 0)
-		rc = 0; /* a file is read */
+		rc = 0; /* files are read */
+	j->source = name_source(j);
 	if (!rc && r->output.labels)
 		rc = blame(e, ground_truth_read(r->output.labels, &j->labels, e));
 	return rc ? rc : (j->fleet = fleet_new(&j->options), 0);
@@ -255,12 +265,12 @@ static int prepare(struct job *j, struct err *e)
 /* 0, or an exit code after a complaint. */
 static int check(struct fleet_request *r)
 {
-	if (r->file && r->prometheus.url)
+	if (r->files.n && r->prometheus.url)
 		return complain("give --csv FILE or --prometheus URL, not both");
 	if (r->output.all_windows && r->window_s <= 0)
 		return complain("--all-windows needs --window TIME");
-	if (r->range.last_s > 0 && (r->file || r->range.from_s != 0))
-		return complain(r->file
+	if (r->range.last_s > 0 && (r->files.n || r->range.from_s != 0))
+		return complain(r->files.n
 				? "--last needs --prometheus; of a file, give --from and --to"
 				: "give --last or --from, not both");
 	if (r->range.from_s != 0 && r->range.to_s != 0 && r->range.from_s >= r->range.to_s)

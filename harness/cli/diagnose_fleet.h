@@ -20,7 +20,7 @@ struct fleet_request {
 		const char *labels, *report;
 	} output;
 	/* Options that all detectors have. */
-	const char *file; /* NULL: Prometheus is asked */
+	struct option_list files; /* none: Prometheus is asked */
 	double window_s, step_s;
 	bool json;
 };

@@ -92,6 +92,26 @@ check "JSON: a finding has all fields" is "$(field 'join ",", sort keys %{$v->{f
 check "JSON: windows, ranking, labels" is "$(field 'scalar(@{$v->{windows}}) . " " . scalar(@{$v->{ranking}}) . " $v->{labels}{tp}"')" "14 2 2"
 check "JSON: what was asked for" is "$(field '"$v->{options}{false_alarms} $v->{options}{least} $v->{options}{window_s}"')" "0.0001 1.15 86400"
 
+# Files of several days, and of several members.
+awk -F, 'NR == 1 || $1 < 1794000000' ill.csv >first.csv
+awk -F, 'NR == 1 || $1 >= 1794000000' ill.csv >second.csv
+awk -F, '$2 != "host1"' ill.csv >others.csv
+awk -F, 'NR == 1 || $2 == "host1"' ill.csv >host1.csv
+body() { tail -n +4 "$1" | grep .; }
+"$culprit" diagnose --csv first.csv --csv second.csv >out && body out >joined
+check "files of several days are one recording" diff joined <(body text)
+check "... named by the first, and how many" grep -q '^first.csv and 1 more file: CSV ' out
+"$culprit" diagnose --csv others.csv --csv host1.csv >out && body out >joined
+check "files of several hosts are one fleet" diff joined <(body text)
+check "members that two files do not tell apart are refused" refused "first.csv:[0-9]*: a file before it has samples of the same series and time" \
+	--csv first.csv --csv first.csv
+sed 's/latency_ms/latency_us/' second.csv >unlike.csv
+"$culprit" diagnose --csv first.csv --csv unlike.csv >out
+check "a file that is understood unlike the first is told" grep -q "^  unlike.csv: CSV .*'latency_us'" out
+check "other detectors take one file" refused "several --csv need the detector 'fleet'" --csv first.csv --csv second.csv --detector peer-robust
+printf 'time,pool,host,ms\n1,3,a,2\n1,x,a,2\n' >key.csv
+check "a text that may be a key: the option is named" refused "give --member 'pool'" --csv key.csv
+
 check "a run and a file" refused "not two" run --csv ill.csv
 check "a file and Prometheus" refused "not both" --csv ill.csv --prometheus http://127.0.0.1:9 --query x
 check "nothing" refused "which run"

@@ -1,0 +1,98 @@
+/* Reads several files of series in turn, and refuses files whose series are not told apart. */
+#include "harness/cli/diagnose_files.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/base/alloc.h"
+
+/* The times of a series: in the present file, and in those before. */
+struct extent {
+	size_t file; /* plus 1; 0: none yet */
+	double from_s, to_s, before_from_s, before_to_s;
+};
+
+struct files {
+	const struct import_sink *sink;
+	size_t now;
+	struct extent *series; /* by number */
+	size_t room;
+};
+
+static int take_series(void *ctx, const struct series_key *key, uint32_t *id, struct err *e)
+{
+	struct files *f = ctx;
+	int rc = f->sink->series(f->sink->ctx, key, id, e);
+	size_t room = f->room;
+
+	if (rc || *id < room)
+		return rc;
+	f->room = 2 * (size_t)*id + 64;
+	f->series = alloc_resize(f->series, f->room, sizeof(*f->series));
+	memset(f->series + room, 0, (f->room - room) * sizeof(*f->series));
+	return 0;
+}
+
+static int take_sample(void *ctx, uint32_t id, double time_s, double value, struct err *e)
+{
+	struct files *f = ctx;
+	struct extent *x = &f->series[id];
+
+	if (!x->file) {
+		*x = (struct extent){f->now + 1, time_s, time_s, INFINITY, -INFINITY};
+	} else if (x->file != f->now + 1) {
+		x->before_from_s = fmin(x->before_from_s, x->from_s);
+		x->before_to_s = fmax(x->before_to_s, x->to_s);
+		x->from_s = x->to_s = time_s;
+		x->file = f->now + 1;
+	}
+	/* The last sample of a file may be the first of the next one. */
+	if (time_s > x->before_from_s && time_s < x->before_to_s)
+		return err_set(e, -EINVAL,
+			"a file before it has samples of the same series and time; if files are of "
+			"different members, add a column that names them");
+	x->from_s = fmin(x->from_s, time_s);
+	x->to_s = fmax(x->to_s, time_s);
+	return f->sink->sample(f->sink->ctx, id, time_s, value, e);
+}
+
+static int take_declaration(void *ctx, const char *declaration, struct err *e)
+{
+	const struct files *f = ctx;
+
+	return f->sink->metric(f->sink->ctx, declaration, e);
+}
+
+/* Adds what was understood of one more file, and clears it. */
+static void join(struct import_said *all, struct import_said *one, const char *path)
+{
+	all->samples += one->samples;
+	all->missing += one->missing;
+	if (one->partial)
+		import_note_partial(all, one->partial);
+	for (size_t i = 0; i < one->n_notes; i++)
+		import_note(all, "%s: %s", path, one->notes[i]);
+	if (one->form && strcmp(one->form, all->form ? all->form : ""))
+		import_note(all, "%s: %s", path, one->form);
+	import_said_clear(one);
+}
+
+int diagnose_files(const struct option_list *files, const struct import_options *how,
+	const struct import_sink *sink, struct import_said *said, struct err *e)
+{
+	struct files f = {.sink = sink};
+	struct import_sink own = {&f, take_series, take_sample, take_declaration};
+	int rc = files->n > 1 ? import_file(files->v[0], how, &own, said, e)
+			      : import_file(files->v[0], how, sink, said, e);
+
+	for (f.now = 1; f.now < files->n && !rc; f.now++) {
+		struct import_said one = {0};
+
+		rc = import_file(files->v[f.now], how, &own, &one, e);
+		join(said, &one, files->v[f.now]);
+	}
+	free(f.series);
+	return rc;
+}
