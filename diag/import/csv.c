@@ -271,6 +271,11 @@ static const char *advice(
 			"; if it names members (disks, hosts ...), give --member '%.60s', or "
 			"--group if it groups them",
 			column);
+	else if (c->table.form == CSV_COLUMNS)
+		snprintf(room, size,
+			" (leave it empty where there is no sample; if the column names members, "
+			"give --member '%.60s', or --group if it groups them)",
+			column);
 	else
 		snprintf(room, size, " (leave it empty where there is no sample)");
 	return room;
