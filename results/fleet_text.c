@@ -258,6 +258,13 @@ static void put_limits(const struct fleet_view *v, FILE *out)
 		if (m->model->worse != WORSE_MORE && m->model->worse != WORSE_LESS)
 			continue;
 		text_print_clean(out, m->model->name);
+		if (m->unlike) {
+			fprintf(out,
+				": lasting differences cannot be judged; healthy peers differ by a "
+				"factor of %s and more\n",
+				fleet_say_number(m->dispersion, spread));
+			continue;
+		}
 		if (!m->judged || !(m->limit > 1) || !isfinite(m->median)) {
 			fputs(": too few samples for a limit\n", out);
 			continue;

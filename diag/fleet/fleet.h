@@ -103,6 +103,7 @@ struct fleet_metric {
 	double limit;      /* the ratio above which a lasting shift is a finding */
 	uint64_t samples;
 	bool judged; /* false: a load, or not looked at, or without peers */
+	bool unlike; /* healthy members differ by more than any limit for what lasts; it is NAN */
 };
 
 struct fleet_result {

@@ -267,6 +267,18 @@ static double median_level(const struct survey *s)
 	return level;
 }
 
+/* Levels of several modes have tails for which no limit can be given that a lasting difference
+ * could exceed. Changes of a member are found all the same. */
+static void give_up(struct verdicts *v, struct fleet_metric *said)
+{
+	said->unlike = true;
+	said->limit = NAN;
+	note(v->r,
+		"%s: lasting differences cannot be judged, healthy members differ too much; if "
+		"they are of several kinds, name these by --group",
+		said->model->name);
+}
+
 static void judge_metric(struct verdicts *v, uint32_t metric)
 {
 	struct metric *m = &v->f->metrics[metric];
@@ -296,6 +308,8 @@ static void judge_metric(struct verdicts *v, uint32_t metric)
 	if (said->judged) {
 		said->dispersion = exp(s.dispersion);
 		said->limit = exp(s.limit);
+		if (s.limit > DEVIATION_MOST)
+			give_up(v, said);
 		said->median = median_level(&s);
 		add_members(v, &s, metric);
 		judge_groups(v, &s, metric);

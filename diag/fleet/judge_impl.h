@@ -34,6 +34,10 @@ struct excuse {
 	double usual[EXCUSE_POINTS];
 };
 
+/* Deviations are counted up to this logarithm of a ratio, 167 times the peers: a limit above it is
+ * exceeded by nobody. */
+#define DEVIATION_MOST 5.12
+
 /* A statistic of a row: the level that its windows of 4^level cells exceed for this share of them.
  * The first is another one: the mean of the middle half of all cells, for a lasting shift. */
 struct stat {

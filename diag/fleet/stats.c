@@ -5,9 +5,9 @@
 
 #include "diag/fleet/judge_impl.h"
 
-/* Deviations are counted in classes, from a hundredth of the peers' level to a hundred times it. */
+/* Deviations are counted in classes. */
 enum { CLASSES = 2048 };
-static const double class_width = 0.005;
+static const double class_width = 2 * DEVIATION_MOST / CLASSES;
 
 static const double shares[SHARES] = {
 	1. / 2, 1. / 4, 1. / 8, 1. / 16, 1. / 32, 1. / 64, 1. / 128, 1. / 256, 1. / 512, 1. / 1024};

@@ -138,11 +138,58 @@ static void the_least_ratio_is_that_of_what_is_printed(void **state)
 	}
 }
 
+static bool noted(const struct fed *x, const char *part)
+{
+	for (size_t i = 0; i < x->r->n_notes; i++)
+		if (strstr(x->r->notes[i], part))
+			return true;
+	return false;
+}
+
+/* Levels of two modes, which each member changes between: no limit means anything. */
+static void several_modes_cannot_be_judged(void **state)
+{
+	struct fed x = fed_new("", NULL);
+
+	(void)state;
+	for (unsigned i = 0; i < 96; i++) {
+		char group[16], name[16];
+		uint32_t modes, latency;
+
+		snprintf(group, sizeof(group), "host%u", i / 8);
+		snprintf(name, sizeof(name), "disk%u", i % 8);
+		modes = fed_series(&x, "queue_depth", group, name);
+		latency = fed_series(&x, "latency", group, name);
+		for (unsigned t = 0; t < 400; t++) {
+			double level = exp(0.1 * normal(1, i, t));
+			bool full = chance(2, i, 0) < 0.3 || chance(3, i, t / 40) < 0.2;
+
+			fed_put(&x, modes, 1e9 + t * 300., level * (full ? 2e4 : 1));
+			fed_put(&x, latency, 1e9 + t * 300., level);
+		}
+	}
+	fed_judge(&x, 0, 0);
+	assert_int_equal(x.r->n_findings, 0);
+	for (size_t i = 0; i < x.r->n_metrics; i++) {
+		const struct fleet_metric *m = &x.r->metrics[i];
+		bool modes = !strcmp(m->model->name, "queue_depth");
+
+		assert_true(m->judged);
+		assert_int_equal(m->unlike, modes);
+		assert_true(modes ? isnan(m->limit) : m->limit < 1.3);
+	}
+	for (size_t i = 0; i < x.r->n_members; i++)
+		assert_true(x.r->members[i].judged);
+	assert_true(noted(&x, "queue_depth: lasting differences cannot be judged"));
+	fed_free(&x);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_is_printed_crossed_the_limit),
 		cmocka_unit_test(the_least_ratio_is_that_of_what_is_printed),
+		cmocka_unit_test(several_modes_cannot_be_judged),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);
