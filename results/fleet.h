@@ -65,7 +65,9 @@ struct fleet_view {
 	size_t n_ranking;
 	struct fleet_entry *rows; /* private: a row a finding and window */
 	size_t n_rows;
-	struct fleet_rank *worst; /* private: by member */
+	struct fleet_rank *worst;      /* private: by member */
+	struct fleet_windows *paid_by; /* private: what windows pay; NULL: there are none */
+	double *paid; /* by metric: severities of members in windows were divided by it; or NULL */
 };
 
 /* Adds a window, in order of time; 'r' is NULL where it could not be judged, and 'why_not' says

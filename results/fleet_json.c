@@ -29,8 +29,10 @@ static void put_time(const struct fleet_view *v, json_t *to, const char *name, d
 		json_object_set_new(to, name, json_string(fleet_say_iso(time_s, text)));
 }
 
-static json_t *metric_json(const struct fleet_metric *m)
+static json_t *metric_json(const struct fleet_view *v, const struct fleet_metric *m)
 {
+	json_t *o;
+
 	static const char *const worse[] = {[WORSE_GUESS] = "none",
 		[WORSE_MORE] = "more",
 		[WORSE_LESS] = "less",
@@ -42,12 +44,15 @@ static json_t *metric_json(const struct fleet_metric *m)
 		[KIND_AMOUNT] = "amount",
 		[KIND_BUCKET] = "bucket"};
 
-	return json_pack("{s:s, s:o, s:o, s:s, s:s, s:b, s:b, s:o, s:o, s:o, s:o, s:I}", "name",
+	o = json_pack("{s:s, s:o, s:o, s:s, s:s, s:b, s:b, s:o, s:o, s:o, s:o, s:I}", "name",
 		m->model->name, "unit", text_or_null(m->model->unit), "per",
 		text_or_null(m->model->per), "worse", worse[m->model->worse], "kind",
 		kinds[m->model->kind], "guessed", m->model->guessed, "judged", m->judged, "step_s",
 		real(m->step_s), "median", real(m->median), "dispersion", real(m->dispersion),
 		"limit", real(m->limit), "samples", (json_int_t)m->samples);
+	if (v->paid)
+		json_object_set_new(o, "windows_pay", real(v->paid[m - v->whole->metrics]));
+	return o;
 }
 
 static json_t *entry_json(const struct fleet_view *v, const struct fleet_entry *e)
@@ -159,7 +164,7 @@ json_t *fleet_json(const struct fleet_view *v)
 	json_t *metrics = json_array(), *findings = json_array(), *o;
 
 	for (size_t i = 0; i < v->whole->n_metrics; i++)
-		json_array_append_new(metrics, metric_json(&v->whole->metrics[i]));
+		json_array_append_new(metrics, metric_json(v, &v->whole->metrics[i]));
 	for (size_t i = 0; i < v->n_entries; i++)
 		json_array_append_new(findings, entry_json(v, &v->entries[i]));
 	o = json_pack("{s:s, s:i, s:s, s:o, s:{s:f, s:f, s:f, s:f}, s:o, s:o, s:o, s:o}",

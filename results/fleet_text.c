@@ -274,8 +274,14 @@ static void put_limits(const struct fleet_view *v, FILE *out)
 			fputc(' ', out);
 			text_print_clean(out, m->model->unit);
 		}
-		fprintf(out, "; healthy peers differ by a factor of %s, the limit is %s\n",
+		fprintf(out, "; healthy peers differ by a factor of %s, the limit is %s",
 			fleet_say_number(m->dispersion, spread), fleet_say_number(m->limit, limit));
+		if (v->paid && v->paid[i] > 1)
+			fprintf(out,
+				"; in the worst of all windows they are usually off: "
+				"a window's limit is %s times as far",
+				fleet_say_number(v->paid[i], limit));
+		fputc('\n', out);
 	}
 }
 

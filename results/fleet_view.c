@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "harness/base/alloc.h"
+#include "harness/base/units.h"
 
 /* A larger severity first. */
 static int order(double a, double b)
@@ -49,6 +50,9 @@ void fleet_view_window(struct fleet_view *v, double from_s, double to_s,
 	if (!r)
 		return;
 	v->n_judged++;
+	if (!v->paid_by)
+		v->paid_by = fleet_windows_new(v->whole->n_members, v->whole->n_metrics);
+	fleet_windows_add(v->paid_by, r);
 	add_rows(v, r, v->n_windows - 1);
 	add_worst(v, r);
 }
@@ -158,6 +162,36 @@ static void rank_members(struct fleet_view *v)
 	qsort(v->ranking, v->n_ranking, sizeof(*v->ranking), by_rank);
 }
 
+/* Divides severities in windows by what is usual in the worst of all windows, and drops findings
+ * that are below 1 then. A group's are few, and of another distribution. */
+static void pay(struct fleet_view *v)
+{
+	const struct fleet_result *r = v->whole;
+	double weeks = fmax(1, (r->to_s - r->from_s) / SECONDS_PER_WEEK);
+	double alarms;
+	size_t kept = 0, judged = 0;
+
+	for (size_t i = 0; i < r->n_metrics; i++)
+		judged += r->metrics[i].judged;
+	alarms = fmin(0.01, v->options->alarms * weeks / fmax(1, (double)judged));
+	v->paid = alloc_zero(r->n_metrics + 1, sizeof(*v->paid));
+	for (size_t i = 0; i < r->n_metrics; i++)
+		v->paid[i] = fleet_windows_pay(v->paid_by, (uint32_t)i, alarms);
+	for (size_t i = 0; i < r->n_members; i++)
+		v->worst[i].severity /= v->paid[v->worst[i].metric];
+	for (size_t i = 0; i < v->n_rows; i++) {
+		struct fleet_entry *e = &v->rows[i];
+
+		if (e->f.kind != FINDING_GROUP)
+			e->f.severity /= v->paid[e->f.metric];
+		if (e->f.severity >= 1)
+			v->rows[kept++] = *e;
+		else
+			v->windows[e->first].findings--;
+	}
+	v->n_rows = kept;
+}
+
 void fleet_view_finish(struct fleet_view *v)
 {
 	v->unix_times = fleet_unix_times(v->whole->from_s);
@@ -165,6 +199,8 @@ void fleet_view_finish(struct fleet_view *v)
 		add_rows(v, v->whole, 0);
 		add_worst(v, v->whole);
 	}
+	if (v->paid_by)
+		pay(v);
 	v->entries = alloc_zero(v->n_rows + 1, sizeof(*v->entries));
 	if (v->n_windows && !v->all_windows) {
 		merge(v);
@@ -192,8 +228,12 @@ void fleet_view_clear(struct fleet_view *v)
 	free(v->entries);
 	free(v->worst);
 	free(v->ranking);
+	free(v->paid);
+	fleet_windows_free(v->paid_by);
 	v->windows = NULL;
 	v->rows = v->entries = NULL;
 	v->worst = v->ranking = NULL;
+	v->paid = NULL;
+	v->paid_by = NULL;
 	v->n_windows = v->n_judged = v->n_rows = v->n_entries = v->n_ranking = 0;
 }

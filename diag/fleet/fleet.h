@@ -136,6 +136,15 @@ int fleet_judge(
 	struct fleet *f, double from_s, double to_s, struct fleet_result **result, struct err *e);
 void fleet_result_free(struct fleet_result *r);
 
+/* What windows of one recording pay for being many. Each has its results added; members and
+ * metrics are those of all results. */
+struct fleet_windows *fleet_windows_new(size_t n_members, size_t n_metrics);
+void fleet_windows_free(struct fleet_windows *w);
+void fleet_windows_add(struct fleet_windows *w, const struct fleet_result *r);
+/* The severity that a healthy member has in the worst of all windows with the probability 'alarms',
+ * by what the members have; at least 1. It is the limit of findings in windows. */
+double fleet_windows_pay(const struct fleet_windows *w, uint32_t metric, double alarms);
+
 /* The ratio of a member to its peers over time, for plots: 'n' means over equal parts of the time
  * judged (NAN: no sample), of the member's metric. Above 1: worse. */
 void fleet_trace(struct fleet *f, const struct fleet_result *r, uint32_t member, uint32_t metric,
