@@ -69,6 +69,8 @@ static json_t *entry_json(const struct fleet_view *v, const struct fleet_entry *
 	put_time(v, o, "until", f->until_s);
 	if (f->kind == FINDING_CLASS)
 		json_object_set_new(o, "members", json_integer(f->count));
+	if (f->waits)
+		json_object_set_new(o, "waits", json_true());
 	if (fleet_partial(v))
 		json_object_set_new(o, "partial", json_true());
 	if (v->n_windows) {

@@ -84,7 +84,8 @@ static int by_severity(const void *a, const void *b)
 {
 	const struct fleet_entry *x = a, *y = b;
 
-	return order(x->f.severity, y->f.severity) ?: by_whom(a, b);
+	return number(x->f.waits, y->f.waits) ?: order(x->f.severity, y->f.severity)
+			?: by_whom(a, b);
 }
 
 static int by_window(const void *a, const void *b)

@@ -72,8 +72,11 @@ struct fleet_finding {
 	bool open;               /* it is off at the end of what was judged */
 	double share;            /* of its samples between the two, and ... */
 	double share_of_all;     /* ... of all of its samples, that are off: 0 to 1 */
-	unsigned others;         /* other metrics that find the same member */
-	uint32_t count;          /* of FINDING_CLASS: how many members */
+	/* The metric measures waiting, and there are others: the member may be a victim.
+	 * Findings of the others come first. */
+	bool waits;
+	unsigned others; /* other metrics that find the same member */
+	uint32_t count;  /* of FINDING_CLASS: how many members */
 };
 
 struct fleet_member {

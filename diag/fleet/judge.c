@@ -119,6 +119,17 @@ static bool is_class(const struct survey *s, double *level, double *spread)
 		2 * sets >= s->n_sets && 2 * alike >= n &&
 		(double)alike >= CLASS_SHARE * (double)judged;
 }
+
+/* Of work and waiting, work. */
+static bool counts_more(
+	const struct fleet *f, const struct fleet_finding *a, const struct fleet_finding *b)
+{
+	bool waits = metric_waits(f->metrics[a->metric].model.name);
+	bool waited = metric_waits(f->metrics[b->metric].model.name);
+
+	return waits == waited ? a->severity > b->severity : waited;
+}
+
 /* Keeps the worst metric of a member. */
 static void add_member(
 	struct verdicts *v, struct survey *s, uint32_t row, uint32_t metric, int32_t shared)
@@ -148,15 +159,16 @@ static void add_member(
 		member->finding = (int32_t)v->r->n_findings;
 		add_finding(v->r, finding);
 	} else {
-		finding.others = v->r->findings[before].others + 1;
-		if (worse) {
+		struct fleet_finding *had = &v->r->findings[before];
+
+		finding.others = had->others + 1;
+		had->others++;
+		if (counts_more(v->f, &finding, had)) {
 			shape_find(s, row, m, &finding);
-			v->r->findings[before] = finding;
-		} else {
-			v->r->findings[before].others++;
+			*had = finding;
 		}
 	}
-	if (worse)
+	if (worse && v->r->findings[member->finding].metric == metric)
 		member->effect = v->r->findings[member->finding].effect;
 }
 
@@ -339,7 +351,36 @@ static int worse_first(const void *a, const void *b)
 
 	if (gx != gy)
 		return gx ? -1 : 1;
+	if (x->waits != y->waits)
+		return x->waits ? 1 : -1;
 	return x->severity > y->severity ? -1 : x->severity < y->severity;
+}
+
+/* Where metrics of waiting stand next to metrics of work, those of work count first: who waits
+ * longest is rarely who is slow. */
+static void mark_waiting(struct verdicts *v)
+{
+	struct fleet_result *r = v->r;
+	bool works = false;
+
+	for (size_t i = 0; i < r->n_metrics; i++)
+		works = works || (r->metrics[i].judged && !metric_waits(r->metrics[i].model->name));
+	for (size_t m = 0; m < r->n_metrics && works; m++) {
+		size_t found = 0;
+
+		if (!metric_waits(r->metrics[m].model->name))
+			continue;
+		for (size_t i = 0; i < r->n_findings; i++)
+			if (r->findings[i].metric == m) {
+				r->findings[i].waits = true;
+				found++;
+			}
+		if (found)
+			note(r,
+				"%s measures waiting: who waits may be the victim of another "
+				"member, so its findings come last",
+				r->metrics[m].model->name);
+	}
 }
 
 static void finish(struct verdicts *v)
@@ -352,6 +393,7 @@ static void finish(struct verdicts *v)
 		r->ranking[i] = (uint32_t)i;
 	if (f->n_members)
 		qsort_r(r->ranking, f->n_members, sizeof(*r->ranking), by_severity, f->members);
+	mark_waiting(v);
 	if (r->n_findings)
 		qsort(r->findings, r->n_findings, sizeof(*r->findings), worse_first);
 	for (size_t i = 0; i < f->n_members; i++)

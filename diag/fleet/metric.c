@@ -266,6 +266,18 @@ static const char sized_words[] =
 /* Times of which 0 is one: a follower that does not lag. */
 static const char from_zero_words[] = "lag jitter busy weighted";
 
+/* Time in which a member waits for others. Not "await", which a disk takes for a request. */
+static const char
+	waiting_words[] = "wait waits waited waiting iowait blocked stall stalls stalled barrier";
+
+bool metric_waits(const char *name)
+{
+	char words[512];
+
+	split(name, words, sizeof(words));
+	return has(words, waiting_words);
+}
+
 /* "r/s", "ops_per_second": how often, not how long. */
 static bool is_rate(const char *name, const char *words)
 {

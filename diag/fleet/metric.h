@@ -67,4 +67,7 @@ void metric_guess(struct metric_model *m);
 /* "latency_ms: more is worse, gauge, ms (guessed)"; the caller frees. */
 char *metric_describe(const struct metric_model *m);
 
+/* Whether it measures waiting, by its name: for another member, or for what the member shares. */
+bool metric_waits(const char *name);
+
 #endif

@@ -184,12 +184,45 @@ static void several_modes_cannot_be_judged(void **state)
 	fed_free(&x);
 }
 
+/* One server works for 1.5 times as long, the others wait three times as long for it as usual in
+ * one of them. */
+static void who_works_longer_comes_before_who_waits(void **state)
+{
+	struct fed x = fed_new("", NULL);
+
+	(void)state;
+	for (unsigned i = 0; i < 24; i++) {
+		char name[16];
+		uint32_t work, wait;
+
+		snprintf(name, sizeof(name), "rank%u", i);
+		work = fed_series(&x, "compute_ms", "", name);
+		wait = fed_series(&x, "barrier_wait_ms", "", name);
+		for (unsigned t = 0; t < 400; t++) {
+			double level = exp(0.1 * normal(1, i, t));
+
+			fed_put(&x, work, 1e9 + t * 60., 9 * level * (i == 5 ? 1.8 : 1));
+			fed_put(&x, wait, 1e9 + t * 60., 9 * level * (i == 6 ? 6 : 1));
+		}
+	}
+	fed_judge(&x, 0, 0);
+	assert_int_equal(x.r->n_findings, 2);
+	assert_string_equal(x.r->members[x.r->findings[0].member].path, "rank5");
+	assert_false(x.r->findings[0].waits);
+	assert_string_equal(x.r->members[x.r->findings[1].member].path, "rank6");
+	assert_true(x.r->findings[1].waits);
+	assert_true(x.r->findings[1].severity > x.r->findings[0].severity);
+	assert_true(noted(&x, "barrier_wait_ms measures waiting"));
+	fed_free(&x);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_is_printed_crossed_the_limit),
 		cmocka_unit_test(the_least_ratio_is_that_of_what_is_printed),
 		cmocka_unit_test(several_modes_cannot_be_judged),
+		cmocka_unit_test(who_works_longer_comes_before_who_waits),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);
