@@ -129,13 +129,20 @@ struct column {
 	struct fit fit;
 };
 
-/* The value of a row that is compared: of a shorter effect, how far it exceeds the row's own
- * median, so that members need not be alike for a change to show. */
+/* The value of a row that is compared: of a shorter effect, how far it exceeds what the row
+ * itself has otherwise, so that members need not be alike for a change to show. */
 static double value_of(const struct survey *s, size_t row, unsigned k)
 {
-	const float *v = s->values + row * s->n_stats;
+	size_t at = row * s->n_stats + k;
+	double own = k && survey_with(s, FLEET_OWN) ? (double)s->base[at] : 0;
 
-	return k && survey_with(s, FLEET_OWN) ? (double)v[k] - (double)v[0] : (double)v[k];
+	return (double)s->values[at] - own;
+}
+
+/* Of sorted values of a set: the second largest of those that are not the row's own. */
+static double second_of(const double *sorted, size_t n, double own)
+{
+	return sorted[own >= sorted[n - 2] ? n - 3 : n - 2];
 }
 
 /* Subtracts the median of each set, of its rows that are no suspects. */
@@ -159,10 +166,15 @@ static void center(struct column *c)
 				c->work[n++] = v;
 		}
 		median = n < 2 ? 0 : gsl_stats_median(c->work, 1, n);
+		if (s->stats[c->k].from_low && n > 2)
+			qsort(c->work, n, sizeof(*c->work), by_size);
 		for (size_t i = 0; i < set->n_judged; i++) {
 			uint32_t row = set->judged[i];
+			double v = value_of(s, row, c->k), usual = median;
 
-			c->y[row] = value_of(s, row, c->k) - median;
+			if (s->stats[c->k].from_low && n > 2)
+				usual = second_of(c->work, n, v);
+			c->y[row] = v - usual;
 		}
 	}
 }

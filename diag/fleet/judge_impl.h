@@ -6,7 +6,7 @@
 
 /* Members are judged by how they stand to their peers, and groups by how they stand to theirs. Both
  * are rows of a panel; a set is rows that are compared with one another. */
-enum { SET_PEERS_MIN = 3, LEVELS_MAX = 12, SHARES = 10, STATS_MAX = LEVELS_MAX * SHARES };
+enum { SET_PEERS_MIN = 3, LEVELS_MAX = 12, SHARES = 10, STATS_MAX = LEVELS_MAX * (SHARES + 1) };
 
 struct set {
 	uint32_t *rows; /* all that the location is taken from */
@@ -42,6 +42,7 @@ struct excuse {
  * The first is another one: the mean of the middle half of all cells, for a lasting shift. */
 struct stat {
 	unsigned level;
+	bool from_low; /* compared with the row's lower quartile, not with its middle */
 	double share;
 	double exceeding; /* windows of a typical row above it */
 	double p;         /* probability at which a healthy row may exceed the limit */
@@ -64,6 +65,7 @@ struct survey {
 	struct stat stats[STATS_MAX];
 	unsigned n_stats;
 	float *values;            /* [row * n_stats + stat]; NAN: none */
+	float *base;              /* the same: of the row itself, what it is compared with */
 	float *plain;             /* the same without excuses; as values where there are none */
 	float *excess;            /* the same: over the limit, 1 at it */
 	uint8_t *suspect;         /* by row: no part of its peers' location */

@@ -18,9 +18,23 @@ static const double shares[SHARES] = {
 /* How many windows a statistic needs: some that exceed it, and enough for a share. */
 enum { EXCEEDING_LEAST = 2, WINDOWS_LEAST = 8, CELLS_LEAST = 8 };
 
+/* An effect for about half of the time is in a row's middle, too, and so dilutes what is compared
+ * with it. Its lower quartile is the row's while it is well. */
+static void add_from_low(struct survey *s)
+{
+	unsigned n = s->n_stats;
+
+	for (unsigned k = 1; k < n && survey_with(s, FLEET_OWN); k++)
+		if (s->stats[k].share == shares[1] && s->stats[k].level >= 1) {
+			s->stats[s->n_stats] = s->stats[k];
+			s->stats[s->n_stats++].from_low = true;
+		}
+}
+
 void stats_choose(struct survey *s, double cells)
 {
 	const struct fleet_options *o = &s->fleet->options;
+	unsigned counted;
 
 	s->n_stats = 0;
 	for (unsigned level = 0; level < LEVELS_MAX; level++) {
@@ -43,9 +57,13 @@ void stats_choose(struct survey *s, double cells)
 				.least = log(least)};
 		}
 	}
-	/* Half of the alarms for the lasting shift, the other half for all that is shorter. */
+	counted = s->n_stats;
+	add_from_low(s);
+	/* Half of the alarms for the lasting shift, the other half for all that is shorter. What
+	 * is compared with the low quartile must exceed all but one of its peers, too, and is not
+	 * counted. */
 	for (unsigned k = 0; k < s->n_stats; k++) {
-		double p = k ? s->alarms / 2 / (s->n_stats - 1) : s->alarms / 2;
+		double p = k ? s->alarms / 2 / (counted - 1) : s->alarms / 2;
 
 		s->stats[k].p = fmin(p, 0.01);
 	}
@@ -119,10 +137,19 @@ static double midmean(const struct counts *c)
 	return sum / (high - low);
 }
 
-static void look(struct survey *s, uint32_t row, float *values)
+static unsigned highest_level(const struct survey *s)
+{
+	unsigned level = 0;
+
+	for (unsigned k = 0; k < s->n_stats; k++)
+		level = s->stats[k].level > level ? s->stats[k].level : level;
+	return level;
+}
+
+static void look(struct survey *s, uint32_t row, float *values, float *base)
 {
 	static _Thread_local struct counts c;
-	struct ladder l = {.emit = count, .ctx = &c, .levels = s->stats[s->n_stats - 1].level + 1};
+	struct ladder l = {.emit = count, .ctx = &c, .levels = highest_level(s) + 1};
 
 	for (unsigned level = 0; level < l.levels; level++) {
 		c.lowest[level] = CLASSES;
@@ -138,6 +165,10 @@ static void look(struct survey *s, uint32_t row, float *values)
 
 		values[k] = !enough ? NAN
 				    : (float)(k ? exceeded(&c, t->level, t->share) : midmean(&c));
+		if (base && k)
+			base[k] = enough && t->from_low
+				? (float)exceeded(&c, t->level, 1 - t->share)
+				: values[0];
 	}
 	for (unsigned level = 0; level < l.levels; level++)
 		if (c.highest[level] >= 0)
@@ -150,10 +181,10 @@ void stats_of_row(struct survey *s, uint32_t row)
 {
 	const struct excuse *excuse = s->excuse;
 
-	look(s, row, s->values + (size_t)row * s->n_stats);
+	look(s, row, s->values + (size_t)row * s->n_stats, s->base + (size_t)row * s->n_stats);
 	if (!excuse)
 		return;
 	s->excuse = NULL;
-	look(s, row, s->plain + (size_t)row * s->n_stats);
+	look(s, row, s->plain + (size_t)row * s->n_stats, NULL);
 	s->excuse = excuse;
 }

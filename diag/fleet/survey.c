@@ -100,6 +100,7 @@ static void first_look(struct survey *s, struct excuse *excuse)
 	stats_choose(s, typical_cells(s));
 	n = s->n_rows * s->n_stats;
 	s->values = alloc_zero(n, sizeof(*s->values));
+	s->base = alloc_zero(n, sizeof(*s->base));
 	s->excess = alloc_zero(n, sizeof(*s->excess));
 	for (size_t i = 0; i < n; i++)
 		s->values[i] = s->excess[i] = NAN;
@@ -200,6 +201,7 @@ void survey_clear(struct survey *s)
 	if (s->plain != s->values)
 		free(s->plain);
 	free(s->values);
+	free(s->base);
 	free(s->excess);
 	free(s->suspect);
 	free(s->seen);

@@ -34,7 +34,7 @@ enum { ILL_GROUP = 7, ILL_MEMBER = 2 };
 static bool is_ill(const struct plan *p, unsigned t)
 {
 	if (!p->spell)
-		return t >= p->times / 4 && t < p->times / 4 + p->share * p->times;
+		return (t + p->times - p->times / 4) % p->times < p->share * p->times;
 	return chance(p->seed + 9, t / p->spell, 0) < p->share;
 }
 
@@ -216,11 +216,44 @@ static void who_works_longer_comes_before_who_waits(void **state)
 	fed_free(&x);
 }
 
+/* An effect for half of the time is as severe as one for a quarter, though it is in the member's
+ * own middle. The shares and the ratio are those at which severity once fell. */
+static void half_of_the_time_is_no_less_severe_than_a_quarter(void **state)
+{
+	static const double shares[] = {0.25, 0.3, 0.4, 0.5, 0.6, 0.8, 1};
+	struct plan p = plain;
+
+	(void)state;
+	p.ratio = 1.3;
+	for (p.seed = 1; p.seed <= 2; p.seed++)
+		for (p.spell = 0; p.spell <= 8; p.spell += 4) {
+			double before = 0;
+
+			for (unsigned i = 0; i < sizeof(shares) / sizeof(*shares); i++) {
+				struct fed x;
+				double severity;
+
+				p.share = shares[i];
+				x = fed_plan(&p);
+				severity = ill(&x)->severity;
+				print_message(
+					"# seed %u, spells of %u, share %.2f: severity %.2f\n",
+					(unsigned)p.seed, p.spell, p.share, severity);
+				if (p.share >= 0.4)
+					assert_true(severity >= 1);
+				assert_true(severity > 0.85 * before);
+				before = fmax(before, severity);
+				fed_free(&x);
+			}
+		}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_is_printed_crossed_the_limit),
 		cmocka_unit_test(the_least_ratio_is_that_of_what_is_printed),
+		cmocka_unit_test(half_of_the_time_is_no_less_severe_than_a_quarter),
 		cmocka_unit_test(several_modes_cannot_be_judged),
 		cmocka_unit_test(who_works_longer_comes_before_who_waits),
 	};

@@ -473,7 +473,8 @@ static void unit_time_and_order_change_nothing(void **state)
 	w.shift_s = 1e9;
 	for (w.scale = 1e-6; w.scale < 1e10; w.scale *= 1e6) {
 		y = fed_world(&w, NULL);
-		assert_true(unlike(&x, &y) < 0.02);
+		/* Quantiles are counted in classes of half a per cent. */
+		assert_true(unlike(&x, &y) < 0.03);
 		fed_free(&y);
 	}
 	fed_free(&x);
