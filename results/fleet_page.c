@@ -42,17 +42,19 @@ static json_t *trace_json(
 	const struct fleet_view *v, struct fleet *f, const struct fleet_rank *r, size_t shown)
 {
 	const struct fleet_metric *m = &v->whole->metrics[r->metric];
-	json_t *values = json_array();
-	float ratio[POINTS];
+	json_t *values = json_array(), *peaks = json_array();
+	float ratio[POINTS], peak[POINTS];
 
-	fleet_trace(f, v->whole, r->member, r->metric, POINTS, ratio);
-	for (size_t i = 0; i < POINTS; i++)
+	fleet_trace(f, v->whole, r->member, r->metric, POINTS, ratio, peak);
+	for (size_t i = 0; i < POINTS; i++) {
 		json_array_append_new(values, rounded((double)ratio[i]));
-	return json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o}", "member",
+		json_array_append_new(peaks, rounded((double)peak[i]));
+	}
+	return json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o}", "member",
 		v->whole->members[r->member].path, "metric", m->model->name, "severity",
 		rounded(r->severity), "effect", rounded(r->effect), "limit",
 		rounded(m->limit > 1 ? m->limit : 1), "findings", findings_of(v, r, shown),
-		"values", values);
+		"values", values, "peaks", peaks);
 }
 
 /* The worst members; a finding that accuses one of them gets its number. */

@@ -87,7 +87,7 @@ static void judge(struct fleet *f, double from, double to)
 {
 	struct fleet_result *r = NULL;
 	struct err e = {.text = ""};
-	float ratio[7];
+	float ratio[7], peak[7];
 
 	if (fleet_judge(f, from, to, &r, &e)) {
 		if (!*e.text || r)
@@ -96,7 +96,7 @@ static void judge(struct fleet *f, double from, double to)
 	}
 	sound(r, f);
 	for (uint32_t m = 0; m < r->n_metrics; m++)
-		fleet_trace(f, r, 0, m, 7, ratio);
+		fleet_trace(f, r, 0, m, 7, ratio, peak);
 	fleet_result_free(r);
 }
 

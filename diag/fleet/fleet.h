@@ -149,9 +149,9 @@ void fleet_windows_add(struct fleet_windows *w, const struct fleet_result *r);
 double fleet_windows_pay(const struct fleet_windows *w, uint32_t metric, double alarms);
 
 /* The ratio of a member to its peers over time, for plots: 'n' means over equal parts of the time
- * judged (NAN: no sample), of the member's metric. Above 1: worse. */
+ * judged (NAN: no sample), of the member's metric. Above 1: worse. 'peak': the worst in each. */
 void fleet_trace(struct fleet *f, const struct fleet_result *r, uint32_t member, uint32_t metric,
-	size_t n, float *ratio);
+	size_t n, float *ratio, float *peak);
 
 /* Forgets what is older than 'before_s' (in whole blocks of cells). */
 void fleet_forget(struct fleet *f, double before_s);

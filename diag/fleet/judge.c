@@ -523,7 +523,7 @@ void fleet_result_free(struct fleet_result *r)
 }
 
 void fleet_trace(struct fleet *f, const struct fleet_result *r, uint32_t member, uint32_t metric,
-	size_t n, float *ratio)
+	size_t n, float *ratio, float *peak)
 {
 	struct verdicts v = {.f = f, .r = (struct fleet_result *)r, .weeks = 1, .n_judged = 1};
 	struct metric *m = &f->metrics[metric];
@@ -533,6 +533,7 @@ void fleet_trace(struct fleet *f, const struct fleet_result *r, uint32_t member,
 	uint32_t row = member < m->members_room ? m->row_of[member] : NOBODY;
 
 	memset(ratio, 0, n * sizeof(*ratio));
+	memset(peak, 0, n * sizeof(*peak));
 	for (size_t i = 0; i < s.n_rows; i++) {
 		const struct fleet_member *other = &f->members[m->member_of_row[i]];
 
@@ -556,12 +557,15 @@ void fleet_trace(struct fleet *f, const struct fleet_result *r, uint32_t member,
 				continue;
 			at = (size_t)((double)(cell - s.from) * (double)n /
 				(double)(s.to - s.from));
+			peak[at] = count[at] ? fmaxf(peak[at], d[c]) : d[c];
 			ratio[at] += d[c];
 			count[at]++;
 		}
 	}
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++) {
 		ratio[i] = count[i] ? expf(ratio[i] / (float)count[i]) : NAN;
+		peak[i] = count[i] ? expf(peak[i]) : NAN;
+	}
 	survey_clear(&s);
 	free(groups);
 	free(count);

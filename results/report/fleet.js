@@ -125,9 +125,38 @@ function drawFindings() {
 		fleet.summary.class ? el("p.muted", null, "A class is many members of many groups that differ alike, as another model or role does.") : null);
 }
 
+/* Where each of the equal parts of the time begins on the axis, in parts; long times without any sample are narrow. */
+function axisParts(traces) {
+	const n = traces[0].values.length, has = (i) => traces.some((t) => t.values[i] !== null), at = [0], gaps = [];
+
+	for (let i = 0, end; i < n; i = end) {
+		for (end = i + 1; end < n && has(end) === has(i);)
+			end++;
+		const gap = !has(i) && end - i > n / 12, width = gap ? n / 60 : end - i;
+
+		if (gap)
+			gaps.push([at[i], at[i] + width]);
+		for (let k = 1; k <= end - i; k++)
+			at.push(at[i] + width * k / (end - i));
+	}
+	return {at, gaps, inGap: (part) => gaps.some(([from, to]) => part > from && part < to)};
+}
+
+/* As scale(), of times on that axis; with place(part) of the parts themselves. */
+function timeScale(parts, from_s, to_s, left, right) {
+	const n = parts.at.length - 1, place = (part) => left + (right - left) * part / parts.at[n];
+	const partOf = (t) => {
+		const i = Math.max(0, Math.min(n, (t - from_s) / (to_s - from_s) * n)), k = Math.min(n - 1, Math.floor(i));
+
+		return parts.at[k] + (parts.at[k + 1] - parts.at[k]) * (i - k);
+	};
+
+	return Object.assign((t) => place(partOf(t)), {low: from_s, high: to_s, place, partOf});
+}
+
 /* The ratio of one member to its peers over time: a line at 1, the limit, and the findings shaded. */
-function tracePlot(t) {
-	const values = t.values.filter((v) => v !== null && v > 0), span = fleet.to_s - fleet.from_s;
+function tracePlot(t, parts) {
+	const values = [...t.values, ...t.peaks].filter((v) => v !== null && v > 0), span = fleet.to_s - fleet.from_s;
 	const low = Math.min(.8, ...values, 1 / t.limit * .98), high = Math.max(1.25, ...values, t.limit * 1.02);
 	const spans = t.findings.map((i) => fleet.findings[i]);
 	const label = t.member + ", " + t.metric + ": ratio to its peers over time; median of the parts shown " +
@@ -136,16 +165,27 @@ function tracePlot(t) {
 
 	return plotPlace(label, 170, (width, height) => {
 		const box = {left: 36, right: width - 6, top: 8, bottom: height - 20};
-		const x = scale(fleet.from_s, fleet.to_s, box.left, box.right), y = scale(low, high, box.bottom, box.top, true);
+		const x = timeScale(parts, fleet.from_s, fleet.to_s, box.left, box.right), y = scale(low, high, box.bottom, box.top, true);
 		const step = span / t.values.length, limit = t.effect < 1 ? 1 / t.limit : t.limit;
 		const ticks = high / low < 4 ? [.5, .6, .7, .8, .9, 1, 1.2, 1.4, 1.6, 1.8, 2, 2.5, 3].filter((v) => v >= low && v <= high) : logSteps(low, high, 8);
 
-		return [spans.map((f) => svg("rect", {class: "shade", x: x(f.since_s), y: box.top, height: box.bottom - box.top,
+		const curve = (v) => v.map((one, i) => one === null || one <= 0 ? null : [x(fleet.from_s + (i + .5) * step), y(one)]);
+		let last = -Infinity;
+		const times = timeSteps(fleet.from_s, fleet.to_s, width / 75 * (parts.gaps.length ? 8 : 1)).filter((s) => {
+			const free = !parts.gaps.length || (!parts.inGap(x.partOf(s)) && x(s) - last >= 70);
+
+			last = free ? x(s) : last;
+			return free;
+		});
+
+		return [parts.gaps.map(([from, to]) => svg("rect", {class: "gap", x: x.place(from), width: x.place(to) - x.place(from), y: box.top,
+			height: box.bottom - box.top})),
+		spans.map((f) => svg("rect", {class: "shade", x: x(f.since_s), y: box.top, height: box.bottom - box.top,
 			width: Math.max(1.5, x(f.open ? fleet.to_s : f.until_s) - x(f.since_s))})),
-		axes(x, y, box, timeSteps(fleet.from_s, fleet.to_s, width / 75), (v) => timeLabel(v, unix, span), ticks, (v) => digits(v, 2)),
+		axes(x, y, box, times, (v) => timeLabel(v, unix, span), ticks, (v) => digits(v, 2)),
 		svg("line", {class: "one", x1: box.left, x2: box.right, y1: y(1), y2: y(1)}),
 		svg("line", {class: "limit", x1: box.left, x2: box.right, y1: y(limit), y2: y(limit)}),
-		lines(t.values.map((v, i) => v === null || v <= 0 ? null : [x(fleet.from_s + (i + .5) * step), y(v)]))];
+		lines(curve(t.peaks), "peak"), lines(curve(t.values))];
 	});
 }
 
@@ -156,11 +196,13 @@ function drawMembers() {
 		document.getElementById("members").hidden = document.getElementById("nav-members").hidden = true;
 		return;
 	}
+	const parts = axisParts(fleet.traces);
+	const unseen = fleet.findings.filter((f) => f.member !== undefined && f.kind !== "class" && f.trace === undefined).length;
 	const ill = fleet.traces.filter((t) => t.findings.length), others = fleet.traces.filter((t) => !t.findings.length);
 	const card = (t) => {
 		const i = fleet.traces.indexOf(t);
 
-		return el("figure.card", {id: "member-" + i}, el("h3", null, path(t.member)), tracePlot(t),
+		return el("figure.card", {id: "member-" + i}, el("h3", null, path(t.member)), tracePlot(t, parts),
 			el("figcaption", null, (i + 1) + ". ", t.metric, ", ", times(t.effect), ", severity ", number(t.severity),
 				t.findings.length ? t.findings.map((k) => "; " + kind_words[fleet.findings[k].kind] + ", " +
 					share(fleet.findings[k].share) + " of the time since " + moment(fleet.findings[k].since_s) +
@@ -170,7 +212,10 @@ function drawMembers() {
 		el("div.plot-grid", null, others.map(card)));
 
 	more.addEventListener("toggle", () => drawPlots(more));
-	fill("members", title, el("p.muted", null, "Ratio of a member to its peers, as means over equal parts of the time; above 1 is worse. ",
+	fill("members", title, el("p.muted", null, "Ratio of a member to its peers, as means over equal parts of the time, and thinly the worst of each part; above 1 is worse. ",
+		parts.gaps.length ? "Grey: a long time without samples, drawn narrow. " : "",
 		"Dashed: the ratio that a lasting difference must exceed. Shaded: the time of its findings."),
+	unseen ? el("p.muted", null, plural(unseen, "finding"), " of members ", unseen === 1 ? "has" : "have",
+		" no plot: only the worst ", String(fleet.traces.length), " members are drawn.") : null,
 	el("div.plot-grid", null, ill.map(card)), others.length ? more : null);
 }
