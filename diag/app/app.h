@@ -149,7 +149,8 @@ struct app_about {
 	bool shared_memory; /* ranks share memory: waits through it are in no message */
 };
 
-/* Do ranks wait for each other in ways that are in no edge? Throttling finds those through memory. */
+/* Do ranks wait for each other in ways that are in no edge? Throttling finds waits through
+ * memory. */
 static inline bool app_misses_waits(const struct app_about *a)
 {
 	return a->shared_memory && !(a->method & APP_BY_THROTTLING);
