@@ -172,8 +172,9 @@ static __always_inline void check_fds(
 		check_fd(task, t->pid, t->args[rule->fd2 & 3], FD_CHECKED);
 }
 
-static __always_inline void begin_call(
-	struct task_struct *task, struct traced_thread *t, struct pt_regs *regs, u32 nr)
+/* 'enters': else it is refused, and neither checks descriptors nor submits, which take stack. */
+static __always_inline void begin_call(struct task_struct *task, struct traced_thread *t,
+	struct pt_regs *regs, u32 nr, const bool enters)
 {
 	const volatile struct call_rule *rule;
 	bool followed;
@@ -209,7 +210,8 @@ static __always_inline void begin_call(
 			t->record = call_is_below(task, t, rule);
 		if (!t->record && !t->maybe && !rule->action)
 			return;
-		check_fds(task, t, rule);
+		if (enters)
+			check_fds(task, t, rule);
 		if (rule->offset != OFFSET_NONE && rule->offset != OFFSET_SEEK)
 			t->offset = offset_of(task, t, rule);
 		if (flow && rule->class == CLASS_COPY && t->end == END_NONE)
@@ -219,7 +221,7 @@ static __always_inline void begin_call(
 	} else {
 		t->maybe = 0;
 	}
-	if (rule->action == ACT_SUBMIT && followed && kind_is_chosen(KIND_DISK))
+	if (enters && rule->action == ACT_SUBMIT && followed && kind_is_chosen(KIND_DISK))
 		async_submit(task, t);
 	t->in_call = 1;
 	t->start_ns = bpf_ktime_get_ns();
@@ -240,7 +242,7 @@ int BPF_PROG(on_enter, struct pt_regs *regs, long id)
 		return 0;
 	t->entered = 1;
 	if (!t->silent)
-		begin_call(task, t, regs, id);
+		begin_call(task, t, regs, id, true);
 	return 0;
 }
 
@@ -422,7 +424,7 @@ static __noinline void exit_sums(
 static __noinline void begin_refused(
 	struct task_struct *task, struct traced_thread *t, struct pt_regs *regs)
 {
-	begin_call(task, t, regs, called_number(regs));
+	begin_call(task, t, regs, called_number(regs), false);
 	t->refused = 1;
 }
 

@@ -126,8 +126,6 @@ static bool add(struct tracer *t, struct tracee_thread *th, uint64_t iocb, const
 		.context = th->call.args[0],
 		.begin_ns = clock_ns(CLOCK_MONOTONIC)};
 
-	if (nr >= 0)
-		fds_check(t, th, (int)cb->aio_fildes);
 	if (nr < 0 || !is_disk(fdtable_get(t->fds, (uint32_t)pid, (int32_t)cb->aio_fildes)))
 		return true;
 	op.call = (struct record_call){.seq = ++t->seq,
@@ -150,13 +148,20 @@ void async_submit(struct tracer *t, struct tracee_thread *th)
 	const struct record_call *c = &th->call;
 	uint64_t n = (int64_t)c->args[1] > SUBMIT_MOST ? SUBMIT_MOST : c->args[1], iocb;
 	struct iocb cb;
+	int64_t checked = -1;
 
 	th->submitted = 0;
 	if ((int64_t)c->args[1] < 0)
 		return;
 	while (th->submitted < n && peek(th->tid, c->args[2] + 8 * th->submitted, &iocb, 8) &&
-		peek(th->tid, iocb, &cb, sizeof(cb)) && add(t, th, iocb, &cb))
+		peek(th->tid, iocb, &cb, sizeof(cb))) {
+		if (checked != cb.aio_fildes)
+			fds_check(t, th, (int)cb.aio_fildes);
+		checked = cb.aio_fildes;
+		if (!add(t, th, iocb, &cb))
+			return;
 		th->submitted++;
+	}
 }
 
 /* It took 'result' of the list. */
