@@ -99,17 +99,15 @@ static uint32_t message_bytes(const struct tracee_thread *th)
 {
 	enum { AT_ONCE = 32 };
 	const struct record_call *c = &th->call;
-	struct mmsghdr headers[AT_ONCE];
+	struct mmsghdr headers[AT_ONCE] = {0};
 	uint64_t sum = 0;
 
 	for (int64_t i = 0; i < c->result; i += AT_ONCE) {
 		const size_t n = c->result - i < AT_ONCE ? (size_t)(c->result - i) : AT_ONCE,
 			     size = n * sizeof(*headers);
-		struct iovec local = {headers, size},
-			     remote = {
-				     (void *)(uintptr_t)(c->args[1] + (size_t)i * sizeof(*headers)),
-				     size};
+		struct iovec local = {.iov_base = headers, .iov_len = size}, remote = local;
 
+		remote.iov_base = (void *)(uintptr_t)(c->args[1] + (size_t)i * sizeof(*headers));
 		if (process_vm_readv(th->tid, &local, 1, &remote, 1, 0) != (ssize_t)size)
 			return 0;
 		for (size_t j = 0; j < n; j++)
