@@ -31,10 +31,11 @@
  *    freedom; Higgins and Thompson 2002) where the fault has no part in it: the peers' changes, all
  *    servers from the first half of the phase before to the second, the peers' halves during.
  * 4. Test. Student's t with Welch's and Satterthwaite's degrees of freedom, one-sided, at 5 % for
- *    all servers and layers together: Bonferroni's correction for servers; all layers as one have
- *    half of the level, and each by itself its share of all time before the fault of the rest. (A
- *    layer that was almost idle before cannot be compared; the whole server can.) Fewer than half
- *    of the servers may differ; the most for which the last one still does (Rosner 1983).
+ *    all servers and layers together: Bonferroni's correction for servers; all layers as one have a
+ *    sixth of the level (they are one of six), and each by itself its share of all time before the
+ *    fault of the rest. (A layer that was almost idle before cannot be compared; the whole server
+ *    can.) Fewer than half of the servers may differ; the most for which the last one still does
+ *    (Rosner 1983).
  * 5. Share. A server's excess is the busy time during the fault beyond what the same work would
  *    have taken with its peers' change, of all its layers. Named are those that pass the test in
  *    their layer with most excess, or as a whole, and have an equal part of all servers' excess at

@@ -378,13 +378,13 @@ static bool mark(struct slow *s)
 	return named > 0.5;
 }
 
-/* Shares of the level: the whole has half of it, each layer of the rest its share of all servers'
- * time before the fault. */
+/* Shares of the level: the whole, one of six, has a sixth of it, each layer of the rest its share
+ * of all servers' time before the fault. */
 static void weigh(const struct slow_layer layers[SLOW_JUDGED], size_t n_servers, double *out)
 {
 	double all = 0;
 
-	out[SLOW_WHOLE] = 0.5;
+	out[SLOW_WHOLE] = 1.0 / SLOW_JUDGED;
 	for (size_t l = 0; l < SLOW_LAYERS; l++) {
 		out[l] = 0;
 		for (size_t i = 0; i < n_servers; i++)
@@ -392,7 +392,7 @@ static void weigh(const struct slow_layer layers[SLOW_JUDGED], size_t n_servers,
 		all += out[l];
 	}
 	for (size_t l = 0; l < SLOW_LAYERS && all > 0; l++)
-		out[l] *= 0.5 / all;
+		out[l] *= (1 - out[SLOW_WHOLE]) / all;
 }
 
 /* Returns whether any server could be tested. */
