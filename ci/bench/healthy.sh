@@ -24,7 +24,7 @@ try() { # NAME NEEDED COMMAND...: the command, traced
 	timeout 120 "$culprit" trace --tracer "$tracer" -o "$log" -- "$@" >"$log.out" 2>&1 </dev/null || code=$?
 	calls=$("$culprit" query --csv "$log" 'select count(*) from events' | tail -n 1)
 	timeout 120 "$culprit" findings "$log" >"$log.findings" 2>&1 || :
-	found=$(sed -n 's/^\(error\|warning\|note\): \([a-z-]*\): \([^ ]*\) ([0-9]*) on .*/\1 \2: \3/p' "$log.findings" | sort | uniq -c | sed 's/^ *1 //')
+	found=$(sed -n 's/^\(error\|warning\|note\): \([a-z-]*\): \([^ ]*\) ([0-9]*) on .*/\1 \2: \3/p; s/^note: blind-spots: .*/note blind-spots/p' "$log.findings" | sort | uniq -c | sed 's/^ *1 //')
 	printf '%-18s exit %3d %8d calls  %s\n' "$name" "$code" "$calls" "${found:-nothing}" | sed '2,$s/^/                                          /'
 }
 inserts() { # N
