@@ -52,9 +52,9 @@ struct query_row {
 
 enum column_needs {
 	NEEDS_DETAILS = 1, /* arguments, offsets and paths of calls */
-	NEEDS_MOVED = 4,   /* what call_moved needs of calls */
 	NEEDS_STATE = 2,   /* descriptors, and names of threads */
 	OF_PLACE = 4,      /* nothing: the log and the record's time tell it */
+	NEEDS_MOVED = 8,   /* what call_moved needs of calls */
 };
 
 /* What a comparison with the column spares reading, if its value is one of these. */
