@@ -152,7 +152,8 @@ static int oversee(const struct lab_options *o, struct err *e)
 		builder = build.pid;
 		if (interrupted)
 			kill(builder, SIGKILL);
-		rc = child_wait_ready(&build, 1, &build, 1, BUILD_S, e);
+		/* Ready, it ends: that is no failure to be heard of. */
+		rc = child_wait_ready(&build, 1, NULL, 0, BUILD_S, e);
 		if (rc)
 			kill(build.pid, SIGKILL);
 		await_exit(build.pid);
