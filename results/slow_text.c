@@ -63,12 +63,17 @@ static double part_share(const struct slow_server *v, enum slow_phase p, enum sl
 	return share_of(v->phases[p].parts_s[part], v->phases[p].time_s) * 100;
 }
 
-/* Where the figures are from. */
+/* Where the figures are from, in two pieces. */
+static const char *whole_words(const struct slow_server *v)
+{
+	return !v->whole ? "" : v->part_known ? "in all, mostly " : "in all";
+}
+
 static const char *worst_words(const struct slow_server *v)
 {
-	return v->whole         ? "in all"
-		: v->part_known ? slow_part_words(v->worst)
-				: "in a part that is not known";
+	if (v->part_known)
+		return slow_part_words(v->worst);
+	return v->whole ? "" : "in a part that is not known";
 }
 
 static double all_excess(const struct slow *s)
@@ -152,9 +157,10 @@ static void say_nothing(const struct slow *s, FILE *out)
 		return;
 	}
 	fprintf(out,
-		"the slowest, %s, was busy %.2f times as long as before for the same work %s, "
+		"the slowest, %s, was busy %.2f times as long as before for the same work %s%s, "
 		"its peers %.2f times",
-		name_of(s, most->node), most->slowness, worst_words(most), most->peers);
+		name_of(s, most->node), most->slowness, whole_words(most), worst_words(most),
+		most->peers);
 	if (most->differs)
 		fprintf(out, "; but that is %.0f %% of the time that was added, not most of it",
 			most->excess_share * 100);
@@ -171,9 +177,9 @@ static void say_compared(
 	const bool halves = what == SLOW_HALVES;
 
 	fprintf(out,
-		"%s was busy %.2f times as long as %s for the same work %s, its peers %.2f times",
+		"%s was busy %.2f times as long as %s for the same work %s%s, its peers %.2f times",
 		name_of(s, v->node), v->slowness, halves ? "before" : "all on average",
-		worst_words(v), v->peers);
+		whole_words(v), worst_words(v), v->peers);
 }
 
 char *slow_comparison_sentence(const struct slow *s, enum slow_compared what)
