@@ -31,6 +31,7 @@ inserts() { # N
 	seq "$1" | sed 's/.*/insert into t values(&);/'
 }
 
+"$culprit" --version | head -n 1
 mkdir src
 echo 'int f(void); int main(void) { return f(); }' >src/a.c
 echo 'int f(void) { return 0; }' >src/b.c
