@@ -2,7 +2,8 @@
 # Runs one test for prove and passes its output on: a C program or a shell test (.t). A test that hangs fails, and takes its
 # lab down when it is ended. For ci/check.sh:
 #
-#   CULPRIT_RESULTS    a file that gets a line: part, program, checks, failed, skipped, seconds, exit code, separated by tabs
+#   CULPRIT_RESULTS    a file that gets a line: part, program, checks, failed, skipped, seconds, exit code, seconds of processor
+#                      time (of what it waited for), separated by tabs
 #   CULPRIT_FAILURES   a folder that gets the whole output of a test that failed, as FOLDER_NAME.log
 #   CULPRIT_TIMES      a folder that gets each line of a shell test with the second at which it came, as FOLDER_NAME.log
 #   CULPRIT_TEST_PATIENCE   multiplies limits that bound a hang
@@ -12,7 +13,7 @@ here=$(dirname "$0")
 program=$1
 PATH=/usr/sbin:/usr/bin:/sbin:/bin:$PATH # Debian's programs: a version manager's stand-in for python3 takes 0.8 s a call
 said=$(mktemp)
-trap 'rm -f "$said"' EXIT
+trap 'rm -f "$said" "$said.times"' EXIT
 limit() { awk -v s="$1" -v p="${CULPRIT_TEST_PATIENCE:-1}" 'BEGIN { printf "%d", s * (p > 5 ? 5 : p) }'; }
 
 timed() {
@@ -60,8 +61,10 @@ if [[ $rc -eq 0 && $skipped -gt 0 && ${CI:-} == true ]]; then
 fi
 [[ $rc -ne 0 || $failed -eq 0 ]] || rc=1
 if [[ -n ${CULPRIT_RESULTS:-} ]]; then
-	printf '%s\t%s\t%s\t%s\t%s\t%s\t%s\n' "${CULPRIT_PART:-test}" "ci/tests/$name" "$checks" "$failed" "$skipped" \
-		"$(awk -v ns=$((ended - began)) 'BEGIN { printf "%.1f", ns / 1e9 }')" "$rc" >>"$CULPRIT_RESULTS"
+	times >"$said.times" # in a pipe they would be another shell's
+	spent=$(awk -F'[ms ]+' 'NR == 2 { printf "%.1f", $1 * 60 + $2 + $3 * 60 + $4 }' "$said.times")
+	printf '%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n' "${CULPRIT_PART:-test}" "ci/tests/$name" "$checks" "$failed" "$skipped" \
+		"$(awk -v ns=$((ended - began)) 'BEGIN { printf "%.1f", ns / 1e9 }')" "$rc" "$spent" >>"$CULPRIT_RESULTS"
 fi
 [[ $rc -eq 0 || -z ${CULPRIT_FAILURES:-} ]] || cp "$said" "$CULPRIT_FAILURES/$log"
 exit "$rc"
