@@ -33,6 +33,7 @@ for command; do
 	# shellcheck disable=SC2016
 	if unshare --mount --pid --fork --kill-child=KILL bash -ec '
 		mount --make-rprivate /
+		mount --bind "$1" "$1" # what is inside makes its mounts private, for which / must be one
 		mount -t proc proc "$1/proc"
 		mount --rbind /sys "$1/sys"
 		mount --rbind /dev "$1/dev"
