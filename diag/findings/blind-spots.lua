@@ -10,7 +10,7 @@ return {
 	sql = [[
 		select *, sum(count) calls from unseen where what <> 'changes' group by attempt, node, log, what
 			order by calls desc]],
-	text = "{log}: not seen on {node}: {calls} {about}",
+	text = "{log}: not seen on {node}: {about}: {calls}",
 	todo = "read counts of files and bytes as lower bounds; for io_uring trace with ebpf on a kernel that shows it",
 	evidence = "select node, owner, number, t, what, count from unseen where log = {log} and what = {what}",
 }

@@ -266,8 +266,8 @@ void text_record(const struct view *v, struct stream_item *item)
 		return;
 	}
 	if (rec->type == RECORD_UNSEEN) {
-		printf("# not seen up to %s: %llu %s\n", when,
-			(unsigned long long)rec->unseen.count, unseen_text(rec->unseen.what));
+		printf("# not seen up to %s: %s: %llu\n", when, unseen_text(rec->unseen.what),
+			(unsigned long long)rec->unseen.count);
 		return;
 	}
 	if (rec->type == RECORD_READING) {
