@@ -209,6 +209,9 @@ sanitize: asan-test-programs ## all that ends by itself under ASan and UBSan, th
 check-vm: programs ## tests on virtual machines with Debian's kernels and systemd: VM_TESTS="tracers", VM_KERNELS="bookworm"
 	$(Q)OUT=$(OUT) ci/vm/check.sh
 
+check-bare: ## "make demo", "make" and "make unit", each as the first command on a bare Debian 12 (as root; half an hour)
+	$(Q)ci/bare.sh
+
 bench: all ## measure the performance goals, as ratios in one run
 	$(Q)for b in ci/bench/*.sh; do echo "== $$b"; OUT=$(OUT) "$$b" || exit; done
 
@@ -317,6 +320,6 @@ clean: ## remove everything that was built
 help: ## this list
 	@sed -n 's/^\([a-z_.-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 30
 
-.PHONY: all programs tools unit-programs test-programs unit kernel lab pages test steady mutate history sanitize mpi demo check check-all check-vm soak soak-steps bench fuzz fuzz-long lint lint-lua lint-shell lint-c format headers figures install uninstall deb deps clean help FORCE
+.PHONY: all programs tools unit-programs test-programs unit kernel lab pages test steady mutate history sanitize mpi demo check check-all check-vm check-bare soak soak-steps bench fuzz fuzz-long lint lint-lua lint-shell lint-c format headers figures install uninstall deb deps clean help FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
