@@ -196,7 +196,7 @@ def write_client_files(folder, nodes):
                     f'      host_key = "{host_key(node)}"{more} }},\n')
     (folder / "ssh_config").write_text(config)
     (folder / "known_hosts").write_text("".join(f"{node.address} {host_key(node)}\n" for node in nodes))
-    (folder / "inventory.lua").write_text('return {\n  file_system = { type = "glusterfs" }, ssh_config = "none", allow_restart = true,\n'
+    (folder / "inventory.lua").write_text('return {\n  file_system = { type = "glusterfs" }, ssh_config = "ssh_config", allow_restart = true,\n'
                                           "  nodes = {\n" + "".join(rows) + "  },\n}\n")
 
 

@@ -88,6 +88,7 @@ static struct node_spec spec_from(struct way *w, const char *name, const struct 
 		.identities_only = s->identities_only,
 		.auth_socket = s->auth_socket,
 		.host_key_alias = s->host_key_alias,
+		.connect_timeout_s = s->connect_timeout_s,
 		.known_hosts = s->known_hosts};
 }
 
@@ -221,6 +222,8 @@ static void say_origins(struct host *h, const struct entry *en, const char *dest
 	else
 		origin(h, "host key", from(false, s->known_hosts), "known hosts: %s",
 			existing(s->known_hosts, "~/.ssh/known_hosts", list));
+	if (s->connect_timeout_s)
+		origin(h, "connect timeout", FROM_SSH, "%u s", s->connect_timeout_s);
 }
 
 int reach(struct inventory *inv, struct ssh_config *config, const struct entry *en, struct host *h,

@@ -233,6 +233,8 @@ static void take_line(const struct tokens *t, char *line)
 	*value++ = '\0';
 	if (!strcmp(line, "port"))
 		s->port = (unsigned)strtoul(value, NULL, 10);
+	if (!strcmp(line, "connecttimeout")) /* "none" */
+		s->connect_timeout_s = (unsigned)strtoul(value, NULL, 10);
 	if (!strcmp(line, "identitiesonly"))
 		s->identities_only = !strcmp(value, "yes");
 	for (size_t i = 0; i < sizeof(keywords) / sizeof(keywords[0]); i++) {

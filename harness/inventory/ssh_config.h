@@ -37,6 +37,7 @@ struct ssh_settings {
 	const char **known_hosts; /* user's and system's files, tokens and ~ expanded */
 	const char *proxy_jump;   /* "[user@]host[:port],..." */
 	const char *proxy_command;
+	unsigned connect_timeout_s; /* 0: not set */
 };
 
 /* For 'destination' as it would be given to ssh; 'user' and 'port' (NULL, 0: none) are what

@@ -204,6 +204,9 @@ static int make_set(const struct node_spec *specs, size_t n, const struct node_o
 	set->opt = *opts;
 	if (set->opt.connect_timeout_s <= 0)
 		set->opt.connect_timeout_s = 10;
+	for (size_t i = 0; i < n; i++)
+		if (specs[i].connect_timeout_s > set->opt.connect_timeout_s)
+			set->opt.connect_timeout_s = specs[i].connect_timeout_s;
 	if (set->opt.timeout_s <= 0)
 		set->opt.timeout_s = 10;
 	if (set->opt.lease_s <= 0)

@@ -260,6 +260,26 @@ static void whatever_ssh_says_it_is_taken_or_refused(void **state)
 	assert_in_range(taken, 1, rounds - 1);
 }
 
+static void the_users_connect_timeout_is_taken(void **state)
+{
+	struct bag *bag = bag_new();
+	struct ssh_settings s;
+	struct ssh_config *c;
+	struct err e;
+
+	(void)state;
+	setenv("PATH", folder, 1);
+	assert_int_equal(ssh_config_open(NULL, &c, &e), 0);
+	put(fake_out, "hostname h\nconnecttimeout 60\n", 30);
+	assert_int_equal(ssh_config_lookup(c, "h", NULL, 0, bag, &s, &e), 0);
+	assert_int_equal(s.connect_timeout_s, 60);
+	put(fake_out, "hostname h\nconnecttimeout none\n", 32);
+	assert_int_equal(ssh_config_lookup(c, "h", NULL, 0, bag, &s, &e), 0);
+	assert_int_equal(s.connect_timeout_s, 0);
+	bag_free(bag);
+	ssh_config_free(c);
+}
+
 static int setup(void **state)
 {
 	static const char script[] =
@@ -294,6 +314,7 @@ int main(void)
 		cmocka_unit_test(a_file_system_is_a_name_or_a_path),
 		cmocka_unit_test(whatever_the_file_says_it_loads_or_is_refused),
 		cmocka_unit_test(whatever_ssh_says_it_is_taken_or_refused),
+		cmocka_unit_test(the_users_connect_timeout_is_taken),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);
