@@ -205,6 +205,7 @@ static int end_dump(struct ceph *c, bool found)
 	if ((o->from_s != 0 || o->to_s != 0) && (c->time_s < o->from_s || c->time_s >= o->to_s))
 		c->n = 0;
 	c->dumps++;
+	labels_line(c->labels, c->s.line);
 	rc = declare(c);
 	for (size_t i = 0; i < c->n && !rc; i++)
 		rc = give(c, "commit_latency_ms", c->osd[i].id, c->osd[i].commit_ms)
@@ -285,6 +286,9 @@ int ceph_read(FILE *f, const char *source, const struct import_options *o,
 	c.how.member = "osd";
 	memset(c.how.group, 0, sizeof(c.how.group));
 	c.labels = labels_new(&c.how);
+	labels_watch_repeats(c.labels, false,
+		"if they are dumps of two clusters, keep each in its own file and diagnose it "
+		"alone");
 	while ((rc = read_between(&c)) > 0 && (rc = read_value(&c)) >= 0)
 		;
 	if (!rc && !c.dumps)
@@ -292,7 +296,7 @@ int ceph_read(FILE *f, const char *source, const struct import_options *o,
 	if (rc < 0)
 		lines_where(e, source, rc);
 	else if (labels_finish(c.labels, said, e))
-		rc = err_prefix(e, -EINVAL, "%s", source);
+		rc = lines_where(e, source, -EINVAL);
 	if (!rc && said && !said->form)
 		said->form = alloc_format(
 			"%llu dumps of ceph osd perf: member is the OSD, no groups",

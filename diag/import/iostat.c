@@ -233,6 +233,7 @@ static int read_host(struct iostat *r)
 
 	*r->host = *r->timezone = '\0';
 	r->first = true;
+	sysstat_begin(r->x);
 	while ((rc = scan(r)) == JSON_SCAN_KEY) {
 		if (!strcmp(r->s.text, "nodename"))
 			rc = text_to(r, "\"nodename\"", r->host, sizeof(r->host));

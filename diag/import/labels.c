@@ -32,6 +32,7 @@ void labels_free(struct labels *l)
 	free(l->series_index.at);
 	free(l->key_index.at);
 	free(l->scratch);
+	repeats_clear(&l->repeats);
 	free(l->member);
 	for (size_t i = 0; i < l->n_groups; i++)
 		free(l->group[i]);
@@ -41,6 +42,22 @@ void labels_free(struct labels *l)
 size_t labels_count(const struct labels *l)
 {
 	return l->n_series;
+}
+
+void labels_watch_repeats(struct labels *l, bool local, const char *remedy)
+{
+	l->repeats.local = local;
+	l->remedy = remedy;
+}
+
+void labels_line(struct labels *l, unsigned long line)
+{
+	l->line = line;
+}
+
+void labels_text(struct labels *l)
+{
+	repeats_begin(&l->repeats);
 }
 
 const char *labels_metric(const struct labels *l, uint32_t series)
@@ -367,6 +384,8 @@ int labels_sample(struct labels *l, uint32_t series, double time_s, double value
 		return 0;
 	if (!isfinite(value))
 		value = NAN;
+	if (l->remedy)
+		repeats_sample(&l->repeats, series, time_s, value, l->line);
 	l->given++;
 	if (said) {
 		said->samples++;
@@ -375,9 +394,23 @@ int labels_sample(struct labels *l, uint32_t series, double time_s, double value
 	return sink->sample(sink->ctx, k->id, time_s, value, e);
 }
 
+/* Samples that repeat a time of their series. */
+static int judge_repeats(const struct labels *l, struct import_said *said, struct err *e)
+{
+	char example[256];
+
+	if (!l->repeats.repeated)
+		return 0;
+	labels_print(&l->series[l->repeats.first], example, sizeof(example));
+	return repeats_judge(&l->repeats, example, l->remedy, said, e);
+}
+
 int labels_finish(struct labels *l, struct import_said *said, struct err *e)
 {
-	int rc = 0;
+	int rc = judge_repeats(l, said, e);
+
+	if (rc)
+		return rc;
 
 	if (l->beside > l->given)
 		rc = err_set(e, -EINVAL,

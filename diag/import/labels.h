@@ -53,11 +53,20 @@ char *labels_describe(const struct labels *l);
  * rate() and its like remove the name. */
 int labels_declare_buckets(const struct labels *l, const struct import_sink *sink, struct err *e);
 
+/* Watches from now on for samples that repeat a time of their series; labels_finish refuses them
+ * with 'remedy'. 'local': times are a host's, with its summer time. */
+void labels_watch_repeats(struct labels *l, bool local, const char *remedy);
+/* The line of the samples that come now. */
+void labels_line(struct labels *l, unsigned long line);
+/* Another text begins: its times may be before those of the last one. */
+void labels_text(struct labels *l);
+
 /* Gives one sample to the sink. After labels_decide. */
 int labels_sample(struct labels *l, uint32_t series, double time_s, double value,
 	const struct import_sink *sink, struct import_said *said, struct err *e);
 
-/* Notes on what was left out since the last time. -EINVAL if this is more than what was given. */
+/* Notes on what was left out or repeated since the last time. -EINVAL if this is more than what was
+ * given, or if repeated samples are no mishap. */
 int labels_finish(struct labels *l, struct import_said *said, struct err *e);
 
 #endif

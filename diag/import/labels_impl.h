@@ -3,6 +3,7 @@
 #define CULPRIT_IMPORT_LABELS_IMPL_H
 
 #include "diag/import/labels.h"
+#include "diag/import/repeats.h"
 
 /* A set of labels: 'text' is the metric, then names and values in turn, each ended by NUL. */
 struct labels_series {
@@ -42,7 +43,10 @@ struct labels {
 	uint64_t nameless;      /* sets of labels without a usable member */
 	char beside_example[256];
 	char beside_label[IMPORT_NAME_MAX]; /* it keeps the example apart from the first series */
-	char *scratch; /* the metric and labels of the series that is looked for */
+	struct repeats repeats;
+	unsigned long line; /* of the samples that come now; 0: they have none */
+	const char *remedy; /* of repeated samples */
+	char *scratch;      /* the metric and labels of the series that is looked for */
 	size_t scratch_size, scratch_room;
 };
 

@@ -1,6 +1,7 @@
 #include "diag/import/lines.h"
 
 #include <errno.h>
+#include <string.h>
 
 int lines_next(struct lines *l, struct err *e)
 {
@@ -29,10 +30,13 @@ int lines_next(struct lines *l, struct err *e)
 int lines_where(struct err *e, const char *source, int code)
 {
 	char text[sizeof(e->text)];
+	size_t digits;
 
 	if (e) {
 		snprintf(text, sizeof(text), "%s", e->text);
-		snprintf(e->text, sizeof(e->text), "%s:%s", source, text);
+		digits = strspn(text, "0123456789");
+		snprintf(e->text, sizeof(e->text),
+			digits && text[digits] == ':' ? "%s:%s" : "%s: %s", source, text);
 	}
 	return code;
 }

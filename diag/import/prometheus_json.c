@@ -22,28 +22,33 @@ struct saved {
 	const struct import_options *how;
 	struct labels *labels;
 	FILE *waiting;
-	double *last_s; /* by series: its newest sample */
+	struct waiting *last; /* by series: its newest sample */
 	size_t room;
 };
 
 /* Parts of a range that were asked for one by one share the sample between them. */
-static bool is_known(struct saved *s, uint32_t series, double time_s, int *rc, struct err *e)
+static bool is_known(struct saved *s, const struct waiting *w, int *rc, struct err *e)
 {
-	if (series >= s->room) {
-		size_t room = 2 * (size_t)series + 64;
+	struct waiting *last;
 
-		s->last_s = alloc_resize(s->last_s, room, sizeof(*s->last_s));
+	if (w->series >= s->room) {
+		size_t room = 2 * (size_t)w->series + 64;
+
+		s->last = alloc_resize(s->last, room, sizeof(*s->last));
 		while (s->room < room)
-			s->last_s[s->room++] = -INFINITY;
+			s->last[s->room++] = (struct waiting){.time_s = -INFINITY};
 	}
-	if (time_s < s->last_s[series])
+	last = &s->last[w->series];
+	if (w->time_s < last->time_s ||
+		(w->time_s == last->time_s && w->value != last->value &&
+			!(isnan(w->value) && isnan(last->value))))
 		*rc = err_set(e, -EINVAL,
 			"series '%s' comes twice for one time: keep results of different queries "
 			"in different files, and results of one query in order of time",
-			labels_metric(s->labels, series));
-	if (time_s <= s->last_s[series])
+			labels_metric(s->labels, w->series));
+	if (w->time_s <= last->time_s)
 		return true;
-	s->last_s[series] = time_s;
+	*last = *w;
 	return false;
 }
 
@@ -56,7 +61,7 @@ static int keep(void *ctx, uint32_t series, double time_s, double value, struct 
 	if ((s->how->from_s != 0 || s->how->to_s != 0) &&
 		(time_s < s->how->from_s || time_s >= s->how->to_s))
 		return 0;
-	if (is_known(s, series, time_s, &rc, e))
+	if (is_known(s, &w, &rc, e))
 		return rc;
 	labels_seen(s->labels, series, time_s);
 	if (fwrite(&w, sizeof(w), 1, s->waiting) != 1)
@@ -134,6 +139,6 @@ int prometheus_json_read(FILE *f, const char *source, const struct import_option
 	if (s.waiting)
 		fclose(s.waiting);
 	labels_free(s.labels);
-	free(s.last_s);
+	free(s.last);
 	return rc;
 }

@@ -30,6 +30,7 @@ enum { WAITING_MAX = 1000000, FAMILY_MAX = IMPORT_NAME_MAX };
 struct waiting {
 	double time_s, value;
 	uint32_t series;
+	unsigned long line;
 };
 
 /* # TYPE and # UNIT of the family whose samples follow. */
@@ -262,15 +263,18 @@ static int flush(struct text *t)
 {
 	int rc = labels_decide(t->labels, t->said, t->e);
 
-	for (size_t i = 0; i < t->n && !rc; i++)
+	for (size_t i = 0; i < t->n && !rc; i++) {
+		labels_line(t->labels, t->waiting[i].line);
 		rc = labels_sample(t->labels, t->waiting[i].series, t->waiting[i].time_s,
 			t->waiting[i].value, t->sink, t->said, t->e);
+	}
 	t->n = 0;
 	return rc;
 }
 
 static int keep(struct text *t, uint32_t series, double time_s, double value)
 {
+	labels_line(t->labels, t->l.n);
 	if (labels_decided(t->labels))
 		return labels_sample(t->labels, series, time_s, value, t->sink, t->said, t->e);
 	if (t->n == t->room) {
@@ -278,7 +282,7 @@ static int keep(struct text *t, uint32_t series, double time_s, double value)
 		t->waiting = alloc_resize(t->waiting, t->room, sizeof(*t->waiting));
 	}
 	labels_seen(t->labels, series, time_s);
-	t->waiting[t->n++] = (struct waiting){time_s, value, series};
+	t->waiting[t->n++] = (struct waiting){time_s, value, series, t->l.n};
 	return t->n >= WAITING_MAX ? flush(t) : 0;
 }
 
@@ -381,6 +385,9 @@ int prometheus_text_read(FILE *f, const char *source, const struct import_option
 	t->l.f = f;
 	t->how = *o;
 	t->labels = labels_new(&t->how);
+	labels_watch_repeats(t->labels, false,
+		"if they are scrapes of two servers, give the samples of each a label with its "
+		"name");
 	t->sink = sink;
 	t->said = said;
 	t->time_s = NAN;
@@ -396,7 +403,7 @@ int prometheus_text_read(FILE *f, const char *source, const struct import_option
 			rc = err_set(
 				e, -EINVAL, "there is no sample of the metrics that are wanted");
 		if (rc)
-			err_prefix(e, rc, "%s", source);
+			lines_where(e, source, rc);
 	}
 	if (!rc && said && !said->form) {
 		form = labels_describe(t->labels);

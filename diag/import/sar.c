@@ -125,6 +125,7 @@ static int read_head(struct sar *s)
 		return bad(s, "this is no date as month/day/year or year-month-day", close);
 	s->slashes |= memchr(close, '/', (size_t)(end - close)) != NULL;
 	begin_tables(s, (struct moment){day, -1});
+	sysstat_begin(s->x);
 	return 0;
 }
 
@@ -327,8 +328,10 @@ static int sadf_row(struct sar *s)
 	size_t n = 0;
 	int rc = 0;
 
-	if (!strncmp(p, "# hostname;", 11))
+	if (!strncmp(p, "# hostname;", 11)) {
+		sysstat_begin(s->x);
 		return sadf_names(s, p + 2);
+	}
 	if (!*p || *p == '#' || strstr(p, "LINUX-RESTART") || !s->table)
 		return 0;
 	while (n < FIELDS_MAX && (field[n] = strsep(&p, ";")))

@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "diag/import/labels.h"
+#include "diag/import/lines.h"
 #include "harness/base/alloc.h"
 
 /* A disk without requests has waited 0 ms, which says nothing. Sizes and rates are what was asked
@@ -84,6 +85,9 @@ struct sysstat *sysstat_new(
 	x->sink = sink;
 	x->said = said;
 	x->labels = labels_new(&x->how);
+	labels_watch_repeats(x->labels, true,
+		"if two hosts have this name, give one another name in the file; if it is one "
+		"recording, keep one sample for each time");
 	return x;
 }
 
@@ -132,6 +136,11 @@ static void watch_time(struct sysstat *x, const char *host, double time_s, unsig
 	x->last_s = time_s;
 }
 
+void sysstat_begin(struct sysstat *x)
+{
+	labels_text(x->labels);
+}
+
 int sysstat_sample(struct sysstat *x, const char *host, const char *disk, const char *metric,
 	double time_s, unsigned long line, double value, struct err *e)
 {
@@ -142,6 +151,7 @@ int sysstat_sample(struct sysstat *x, const char *host, const char *disk, const 
 	int new, rc;
 
 	watch_time(x, host, time_s, line);
+	labels_line(x->labels, line);
 	if ((o->from_s != 0 || o->to_s != 0) && (time_s < o->from_s || time_s >= o->to_s)) {
 		x->given++;
 		return 0;
@@ -176,7 +186,7 @@ int sysstat_finish(
 			"places where a host's time goes on by more than a day: %" PRIu64
 			", the first at line %lu",
 			x->gaps.n, x->gaps.line);
-	return labels_finish(x->labels, x->said, e) ? err_prefix(e, -EINVAL, "%s", source) : 0;
+	return labels_finish(x->labels, x->said, e) ? lines_where(e, source, -EINVAL) : 0;
 }
 
 int sysstat_date(const char *text, int *day, const char **end)

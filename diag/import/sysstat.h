@@ -19,6 +19,9 @@ struct sysstat *sysstat_new(
 	const struct import_options *o, const struct import_sink *sink, struct import_said *said);
 void sysstat_free(struct sysstat *x);
 
+/* A host's recording begins: its times may be before those of the last one. */
+void sysstat_begin(struct sysstat *x);
+
 /* One value of a disk, at a line. Metrics are declared by their first value; "rkB" of sadf's JSON
  * is "rkB/s" of sar. A time outside of the options' range is skipped. Times of a host that go back,
  * or on by more than a day, are noted at the end, with the first one's line. */

@@ -52,7 +52,8 @@ static int take_sample(void *ctx, uint32_t id, double time_s, double value, stru
 	if (time_s > x->before_from_s && time_s < x->before_to_s)
 		return err_set(e, -EINVAL,
 			"a file before it has samples of the same series and time; if files are of "
-			"different members, add a column that names them");
+			"different members or hosts with one name, give one another name in its "
+			"file, or add a column that names them");
 	x->from_s = fmin(x->from_s, time_s);
 	x->to_s = fmax(x->to_s, time_s);
 	return f->sink->sample(f->sink->ctx, id, time_s, value, e);

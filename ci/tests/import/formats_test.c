@@ -95,6 +95,133 @@ static void test_sar(void **state)
 	assert_null(strstr(out.text, "1024.33"));
 }
 
+/* Two recordings of a host 'h' with a disk, 'n' samples each, the second one 'shift_s' later; 'how'
+ * is put between the two. */
+static void two_of_one_name(char *text, bool alternate, int n, int shift_s, const char *between)
+{
+	size_t at = (size_t)sprintf(text, "# hostname;interval;timestamp;DEV;tps;await\n");
+
+	for (int i = 0; i < 2 * n; i++) {
+		int host = alternate ? i % 2 : i / n, k = alternate ? i / 2 : i % n;
+
+		if (!alternate && i == n)
+			at += (size_t)sprintf(text + at, "%s", between);
+		at += (size_t)sprintf(text + at, "h;60;2026-11-22 %02d:%02d:%02d UTC;sda;1;%d.5\n",
+			10 + k / 60, k % 60, host * shift_s, 3 + 6 * host);
+	}
+}
+
+static void test_sadf_one_name(void **state)
+{
+	static const char head[] = "# hostname;interval;timestamp;DEV;tps;await\n";
+	char text[20000];
+
+	(void)state;
+	two_of_one_name(text, true, 20, 0, "");
+	assert_int_equal(read_text("sadf", text), -EINVAL);
+	assert_non_null(strstr(e.text, "x:3: 40 of 80 samples repeat a time of their series"));
+	assert_non_null(strstr(e.text, "host=\"h\""));
+	/* One after the other, for just an hour: no end of summer time. */
+	two_of_one_name(text, false, 60, 0, "");
+	assert_int_equal(read_text("sadf", text), -EINVAL);
+	assert_non_null(strstr(e.text, "x:62: 120 of 240 samples repeat"));
+	/* Their clocks differ. */
+	two_of_one_name(text, false, 60, 7, head);
+	assert_int_equal(read_text("sadf", text), -EINVAL);
+	assert_non_null(strstr(e.text, "x:63: 118 of 240 samples repeat"));
+}
+
+static void test_sadf_summer_time_ends(void **state)
+{
+	char text[20000];
+	size_t at = (size_t)sprintf(text, "# hostname;interval;timestamp;DEV;await\n");
+
+	(void)state;
+	for (int i = 0; i < 240; i++) {
+		int minute = i < 120 ? i : i - 60;
+
+		at += (size_t)sprintf(text + at, "h;60;2026-10-25 %02d:%02d:00;sda;3\n",
+			1 + minute / 60, minute % 60);
+	}
+	assert_int_equal(read_text("sadf", text), 0);
+	assert_true(said_of("time goes back: 1, the first at line 122"));
+}
+
+static void test_sar_one_name(void **state)
+{
+	char text[8000], *p = text;
+
+	(void)state;
+	for (int host = 0; host < 2; host++) {
+		p += sprintf(p,
+			"Linux 6.1.0 (h) \t11/22/26 \t_x86_64_\t(%d CPU)\n\n"
+			"10:00:00 DEV tps await\n",
+			2 + host);
+		for (int i = 1; i <= 20; i++)
+			p += sprintf(p, "10:%02d:00 sda 1.0 %d.0\n", i, 3 + host);
+		p += sprintf(p, "\n");
+	}
+	assert_int_equal(read_text("sar", text), -EINVAL);
+	assert_non_null(strstr(e.text, "x:28: 40 of 80 samples repeat"));
+}
+
+/* Days in the wrong order, or one sample that two files share, are no other host. */
+static void test_sar_days(void **state)
+{
+	static const int days[] = {24, 22, 23};
+	char text[8000], *p = text;
+
+	(void)state;
+	for (int d = 0; d < 3; d++) {
+		p += sprintf(p,
+			"Linux 6.1.0 (h) \t11/%d/26 \t_x86_64_\t(2 CPU)\n\n"
+			"10:00:00 DEV tps await\n",
+			days[d]);
+		for (int i = 1; i <= 20; i++)
+			p += sprintf(p, "10:%02d:00 sda 1.0 3.0\n", i);
+		p += sprintf(p, "\n");
+	}
+	assert_int_equal(read_text("sar", text), 0);
+	assert_false(said_of("repeat"));
+}
+
+static void test_ceph_two_clusters(void **state)
+{
+	char text[8000], *p = text;
+
+	(void)state;
+	for (int i = 0; i < 40; i++)
+		p += sprintf(p,
+			"%d\n{\"osd_perf_infos\": [{\"id\": 0, \"perf_stats\": "
+			"{\"commit_latency_ms\": %d}}]}\n",
+			1795357180 + i / 2, 3 + i % 2);
+	assert_int_equal(read_text("ceph", text), -EINVAL);
+	assert_non_null(strstr(e.text, "x:4: 20 of 40 samples repeat"));
+	assert_non_null(strstr(e.text, "two clusters"));
+}
+
+static void test_scrapes_of_two_servers(void **state)
+{
+	char text[4000], *p = text;
+
+	(void)state;
+	for (int i = 0; i < 40; i++)
+		p += sprintf(p, "# time %d\nx_ms{disk=\"a\"} %d\n", 1795357180 + i / 2, 3 + i % 2);
+	assert_int_equal(read_text("prometheus-text", text), -EINVAL);
+	assert_non_null(strstr(e.text, "x:4: 20 of 40 samples repeat"));
+}
+
+static void test_answers_with_one_time(void **state)
+{
+	(void)state;
+	assert_int_equal(
+		read_text("prometheus-json",
+			"[{\"metric\":{\"disk\":\"a\"},\"values\":[[1795357180,\"3\"]]}]\n"
+			"[{\"metric\":{\"disk\":\"a\"},\"values\":[[1795357180,\"9\"]]}]\n"),
+		-EINVAL);
+	assert_non_null(strstr(e.text, "comes twice for one time"));
+}
+
 static void test_sar_device_last(void **state)
 {
 	(void)state;
@@ -742,7 +869,10 @@ static void test_sink_refuses(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {TEST(test_sar), TEST(test_sar_device_last),
+	const struct CMUnitTest tests[] = {TEST(test_sadf_one_name),
+		TEST(test_sadf_summer_time_ends), TEST(test_sar_one_name), TEST(test_sar_days),
+		TEST(test_ceph_two_clusters), TEST(test_scrapes_of_two_servers),
+		TEST(test_answers_with_one_time), TEST(test_sar), TEST(test_sar_device_last),
 		TEST(test_sar_12_hours), TEST(test_sar_many_tables), TEST(test_sar_restart),
 		TEST(test_sar_live), TEST(test_times_that_jump), TEST(test_sar_is_iostat),
 		TEST(test_sar_wrong), TEST(test_sadf), TEST(test_sadf_zones),
