@@ -280,6 +280,7 @@ int ceph_read(FILE *f, const char *source, const struct import_options *o,
 	const struct import_sink *sink, struct import_said *said, struct err *e)
 {
 	struct ceph c = {.s.f = f, .s.line = 1, .how = *o, .sink = sink, .said = said, .e = e};
+	char note[120];
 	int rc;
 
 	c.line_s = NAN;
@@ -291,6 +292,13 @@ int ceph_read(FILE *f, const char *source, const struct import_options *o,
 		"alone");
 	while ((rc = read_between(&c)) > 0 && (rc = read_value(&c)) >= 0)
 		;
+	if (rc == -EINVAL && !c.sink_failed && c.dumps && c.s.depth && feof(f)) {
+		snprintf(note, sizeof(note),
+			"the file ends in the middle of a dump, at line %lu, which is left out",
+			c.s.line);
+		import_note_partial(said, note);
+		rc = 0;
+	}
 	if (!rc && !c.dumps)
 		rc = bad(&c, "there is no dump in it");
 	if (rc < 0)

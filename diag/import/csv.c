@@ -378,6 +378,8 @@ static int take_row(struct csv *c)
 	uint32_t key, known = c->keys.n;
 	int rc = 0;
 
+	if (r->n_fields < c->table.n_columns && csv_rows_cut_off(r, c->said))
+		return 0;
 	if (r->n_fields != c->table.n_columns)
 		return wrong(c, "%s fields than the head has: %zu, not %zu",
 			r->n_fields < c->table.n_columns ? "fewer" : "more", r->n_fields,

@@ -45,6 +45,9 @@ void csv_rows_ahead(struct csv_rows *r, size_t n);
 /* The next row that is not empty. False: there is none, or 'wrong' says why. */
 bool csv_rows_next(struct csv_rows *r);
 
+/* Whether the row is the text's last line and has no end; then the data is partial, as is noted. */
+bool csv_rows_cut_off(const struct csv_rows *r, struct import_said *said);
+
 static inline const char *csv_text(const struct csv_rows *r, size_t field)
 {
 	return r->row + r->fields[field].at;

@@ -7,6 +7,7 @@
 #endif
 
 #include "diag/import/csv_impl.h"
+#include "diag/import/lines.h"
 #include "harness/base/alloc.h"
 
 /* PAD: bytes behind the text that may be looked at. */
@@ -242,6 +243,14 @@ bool csv_rows_next(struct csv_rows *r)
 			return false;
 		}
 	}
+}
+
+bool csv_rows_cut_off(const struct csv_rows *r, struct import_said *said)
+{
+	if (!r->eof || r->next != r->end || r->end[-1] == '\n' || r->end[-1] == '\r')
+		return false;
+	lines_note_open(r->line, said);
+	return true;
 }
 
 size_t csv_unquote(const struct csv_rows *r, size_t field, char *out, size_t size)

@@ -346,6 +346,21 @@ static bool texts_next(struct texts *t, struct json_scan *s)
 	return true;
 }
 
+static void note_cut(struct import_said *said, size_t n, unsigned long line)
+{
+	char note[200];
+
+	if (n == 1)
+		snprintf(note, sizeof(note),
+			"a text ends in the middle, at line %lu: the rest is missing", line);
+	else
+		snprintf(note, sizeof(note),
+			"%zu texts end in the middle, the first at line %lu: the rest of each is "
+			"missing",
+			n, line);
+	import_note_partial(said, note);
+}
+
 int iostat_read(FILE *f, const char *source, const struct import_options *o,
 	const struct import_sink *sink, struct import_said *said, struct err *e)
 {
@@ -376,14 +391,8 @@ int iostat_read(FILE *f, const char *source, const struct import_options *o,
 		lines_where(&own, source, rc);
 	else
 		rc = sysstat_finish(r->x, source, "JSON of iostat or sadf", IOSTAT_ADVICE, &own);
-	if (!rc && n_cut == 1)
-		import_note(said, "%s: a text ends in the middle, at line %lu: the rest is missing",
-			source, cut_at);
-	else if (!rc && n_cut)
-		import_note(said,
-			"%s: %zu texts end in the middle, the first at line %lu: the rest of each "
-			"is missing",
-			source, n_cut, cut_at);
+	if (!rc && n_cut)
+		note_cut(said, n_cut, cut_at);
 	if (!rc && !r->iso)
 		import_note(said, "timestamps such as 11/22/26 are taken as month/day/year");
 	if (!rc && r->local)

@@ -3,6 +3,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "diag/import/import.h"
+
 int lines_next(struct lines *l, struct err *e)
 {
 	size_t n = 0;
@@ -39,4 +41,13 @@ int lines_where(struct err *e, const char *source, int code)
 			digits && text[digits] == ':' ? "%s:%s" : "%s: %s", source, text);
 	}
 	return code;
+}
+
+void lines_note_open(unsigned long line, struct import_said *said)
+{
+	char note[100];
+
+	snprintf(note, sizeof(note), "the file ends in the middle of line %lu, which is left out",
+		line);
+	import_note_partial(said, note);
 }

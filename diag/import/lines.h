@@ -23,4 +23,9 @@ int lines_next(struct lines *l, struct err *e);
 /* Puts "SOURCE:" before "LINE: sentence"; returns 'code'. */
 int lines_where(struct err *e, const char *source, int code);
 
+/* Notes that the text ends in the middle of this line, which is left out: the data is
+ * partial. */
+struct import_said;
+void lines_note_open(unsigned long line, struct import_said *said);
+
 #endif

@@ -327,11 +327,7 @@ static int read_sample(struct text *t, char *p)
 /* Each line of an exporter ends with a newline; without it a number may lack digits. */
 static int leave_out(struct text *t)
 {
-	char note[100];
-
-	snprintf(note, sizeof(note), "the file ends in the middle of line %lu, which is left out",
-		t->l.n);
-	import_note_partial(t->said, note);
+	lines_note_open(t->l.n, t->said);
 	return 0;
 }
 

@@ -228,6 +228,16 @@ static int read_row(struct sar *s)
 	return read_values(s, field, n, s->last->day * 86400.0 + clock_s);
 }
 
+/* A row without the end of its line may lack columns or digits: it is left out. */
+static bool cut_off(const struct sar *s, struct import_said *said)
+{
+	if (!s->l.open || !s->table || !*s->l.text || *s->l.text == '#' ||
+		!strncmp(s->l.text, "Average:", 8))
+		return false;
+	lines_note_open(s->l.n, said);
+	return true;
+}
+
 static int read_all(FILE *f, const char *source, const struct import_options *o,
 	const struct import_sink *sink, struct import_said *said, struct err *e,
 	int (*row)(struct sar *), const char *form, const char *advice)
@@ -240,7 +250,7 @@ static int read_all(FILE *f, const char *source, const struct import_options *o,
 	s->x = sysstat_new(o, sink, said);
 	s->last = &s->from;
 	while ((rc = lines_next(&s->l, e)) > 0)
-		if ((rc = row(s)) < 0)
+		if (!cut_off(s, said) && (rc = row(s)) < 0)
 			break;
 	rc = rc < 0 ? lines_where(e, source, rc) : sysstat_finish(s->x, source, form, advice, e);
 	if (rc && s->iostat && !*s->column[0])

@@ -222,6 +222,41 @@ static void test_answers_with_one_time(void **state)
 	assert_non_null(strstr(e.text, "comes twice for one time"));
 }
 
+/* Each reader takes what is whole, and says where the rest is missing. */
+static void test_cut_off(void **state)
+{
+	static const struct {
+		const char *format, *text, *partial;
+	} cases[] = {
+		{"sar",
+			"Linux 6.1.0 (h) \t11/22/26 \t_x86_64_\t(2 CPU)\n\n10:00:00 DEV tps await\n"
+			"10:01:00 sda 1.0 3.0\n10:02:00 sda 1.0 3",
+			"the file ends in the middle of line 5"},
+		{"sadf", "# hostname;interval;timestamp;DEV;tps\nh;60;1795357180;sda;1\nh;60;17953",
+			"the file ends in the middle of line 3"},
+		{"iostat",
+			"{\"sysstat\": {\"hosts\": [{\"nodename\": \"h\", \"statistics\": [\n"
+			"{\"timestamp\": {\"date\": \"2026-11-22\", \"time\": \"14:00:00\", \"utc\": 1},"
+			" \"disk\": [{\"disk_device\": \"sda\", \"r/s\": 1},\n{\"disk_dev",
+			"a text ends in the middle, at line 3"},
+		{"ceph",
+			"1795357180\n{\"osd_perf_infos\": [{\"id\": 0, \"perf_stats\": "
+			"{\"commit_latency_ms\": 3}}]}\n1795357190\n{\"osd_perf_inf",
+			"the file ends in the middle of a dump, at line 4"},
+		{"csv", "time,disk,read_ms\n0,a,1\n0,b,1\n1,a",
+			"the file ends in the middle of line 4"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		import_said_clear(&said);
+		assert_int_equal(read_text(cases[i].format, cases[i].text), 0);
+		assert_non_null(said.partial);
+		assert_non_null(strstr(said.partial, cases[i].partial));
+		assert_true(said.samples > 0);
+	}
+}
+
 static void test_sar_device_last(void **state)
 {
 	(void)state;
@@ -869,7 +904,7 @@ static void test_sink_refuses(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {TEST(test_sadf_one_name),
+	const struct CMUnitTest tests[] = {TEST(test_cut_off), TEST(test_sadf_one_name),
 		TEST(test_sadf_summer_time_ends), TEST(test_sar_one_name), TEST(test_sar_days),
 		TEST(test_ceph_two_clusters), TEST(test_scrapes_of_two_servers),
 		TEST(test_answers_with_one_time), TEST(test_sar), TEST(test_sar_device_last),
