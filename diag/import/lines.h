@@ -9,6 +9,8 @@
 
 enum { LINES_MAX = 64 * 1024 };
 
+struct import_said;
+
 struct lines {
 	FILE *f;
 	unsigned long n;          /* number of the line that was read, from 1 */
@@ -25,7 +27,6 @@ int lines_where(struct err *e, const char *source, int code);
 
 /* Notes that the text ends in the middle of this line, which is left out: the data is
  * partial. */
-struct import_said;
 void lines_note_open(unsigned long line, struct import_said *said);
 
 #endif
