@@ -29,38 +29,11 @@
 #include "harness/base/auto.h"
 #include "harness/base/text.h"
 
-enum { TIME_MAX = 64, NAME_ROOM = IMPORT_NAME_MAX + 1 };
 /* Keys times columns of values. */
 enum { SLOTS_MAX = 20000000 };
-/* Bytes in which repeated times are looked for. */
-enum { AHEAD = 16 << 20 };
-
 static const uint32_t no_series = UINT32_MAX;
 
-struct csv {
-	const char *source;
-	const struct import_options *o;
-	const struct import_sink *sink;
-	struct import_said *said;
-	struct err *e;
-	struct csv_rows rows;
-	struct csv_table table;
-	struct csv_keys keys;
-	uint32_t *ids; /* [key * n_values + value] */
-	size_t ids_room;
-	char *scratch; /* keys that do not lie side by side */
-	size_t scratch_room;
-	char time_text[TIME_MAX]; /* of the row before, and what it was */
-	size_t time_n;
-	double time_s;
-	uint64_t samples, missing;
-	unsigned long head_lines;    /* before the head */
-	char skipped[NAME_ROOM + 1]; /* a metric that was not asked for */
-};
-
-static int wrong(struct csv *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-
-static int wrong(struct csv *c, const char *fmt, ...)
+int csv_wrong(struct csv *c, const char *fmt, ...)
 {
 	char sentence[900], clean[900];
 	va_list ap;
@@ -73,17 +46,16 @@ static int wrong(struct csv *c, const char *fmt, ...)
 	return err_blame(c->e, ERR_SCENARIO, -EINVAL);
 }
 
-/* Completes what the sink said. */
-static int refused(struct csv *c, int rc)
+int csv_refused(struct csv *c, int rc)
 {
 	err_prefix(c->e, rc, "%s:%lu", c->source, c->rows.line);
 	return err_blame(c->e, ERR_SCENARIO, rc);
 }
 
-/* A field without quotes, for names and messages: at most NAME_ROOM - 1 bytes of it. */
-static const char *text_of(const struct csv *c, size_t field, char room[static NAME_ROOM + 1])
+/* A field without quotes, for names and messages: at most CSV_NAME_ROOM - 1 bytes of it. */
+static const char *text_of(const struct csv *c, size_t field, char room[static CSV_NAME_ROOM + 1])
 {
-	csv_unquote(&c->rows, field, room, NAME_ROOM + 1);
+	csv_unquote(&c->rows, field, room, CSV_NAME_ROOM + 1);
 	return room;
 }
 
@@ -109,10 +81,10 @@ static int new_time(struct csv *c)
 {
 	const char *text = csv_text(&c->rows, c->table.time);
 	size_t n = c->rows.fields[c->table.time].n;
-	char room[NAME_ROOM + 1];
+	char room[CSV_NAME_ROOM + 1];
 	double x;
 
-	c->time_n = n <= TIME_MAX ? n : 0;
+	c->time_n = n <= CSV_TIME_MAX ? n : 0;
 	memcpy(c->time_text, text, c->time_n);
 	if (n && *text == '"') {
 		text = text_of(c, c->table.time, room);
@@ -123,12 +95,12 @@ static int new_time(struct csv *c)
 			c->table.unit_s = guess_unit(c, x);
 		x = number_scale(x, c->table.unit_s);
 	} else if (!iso_time_read(text, n, &x)) {
-		return wrong(c,
+		return csv_wrong(c,
 			"time '%.60s' is neither a number nor of ISO 8601 (2026-11-22T14:00:00Z)",
 			text_of(c, c->table.time, room));
 	}
 	if (!isfinite(x))
-		return wrong(c, "time '%.60s' is too large", text_of(c, c->table.time, room));
+		return csv_wrong(c, "time '%.60s' is too large", text_of(c, c->table.time, room));
 	c->time_s = x;
 	return 0;
 }
@@ -177,10 +149,10 @@ static int add_key(struct csv *c)
 	const struct csv_table *t = &c->table;
 	struct csv_key *k = &c->keys.v[c->keys.n - 1];
 	size_t all = c->keys.n * t->n_values;
-	char metric[NAME_ROOM + 1];
+	char metric[CSV_NAME_ROOM + 1];
 
 	if (all > SLOTS_MAX)
-		return wrong(c, "there are too many series: %u members times %zu columns",
+		return csv_wrong(c, "there are too many series: %u members times %zu columns",
 			c->keys.n, t->n_values);
 	if (all > c->ids_room) {
 		c->ids_room = all * 2;
@@ -220,17 +192,17 @@ static int check_names(struct csv *c, const struct series_key *k)
 	if (!bad)
 		return 0;
 	return *bad
-		? wrong(c,
+		? csv_wrong(c,
 			  "'%.60s' cannot name a %s: names are printable UTF-8 of at most %d bytes",
 			  bad, what, IMPORT_NAME_MAX)
-		: wrong(c, "the name of the %s is empty", what);
+		: csv_wrong(c, "the name of the %s is empty", what);
 }
 
 /* Asks the sink for the series of the row's value number 'v'. */
 static int new_series(struct csv *c, size_t v, uint32_t *id)
 {
 	const struct csv_table *t = &c->table;
-	char names[2 + IMPORT_GROUPS_MAX][NAME_ROOM + 1], path[2 * NAME_ROOM + 1];
+	char names[2 + IMPORT_GROUPS_MAX][CSV_NAME_ROOM + 1], path[2 * CSV_NAME_ROOM + 1];
 	const char *column = t->names[t->values[v].column];
 	struct series_key key = {.metric = *t->only_metric ? t->only_metric : column};
 	int rc;
@@ -250,7 +222,7 @@ static int new_series(struct csv *c, size_t v, uint32_t *id)
 	}
 	rc = check_names(c, &key);
 	if (!rc && (rc = c->sink->series(c->sink->ctx, &key, id, c->e)))
-		rc = refused(c, rc);
+		rc = csv_refused(c, rc);
 	return rc;
 }
 
@@ -294,7 +266,7 @@ static bool is_last(const struct csv_table *t)
 /* A value that is no plain number: quoted, text, or wrong. */
 static int odd_value(struct csv *c, struct csv_value *v, double *x, enum number *is)
 {
-	char text[NAME_ROOM + 1], room[300];
+	char text[CSV_NAME_ROOM + 1], room[300];
 	size_t n = csv_unquote(&c->rows, v->column, text, sizeof(text));
 
 	*is = n < sizeof(text) ? number_read(text, n, x) : NUMBER_BAD;
@@ -308,7 +280,7 @@ static int odd_value(struct csv *c, struct csv_value *v, double *x, enum number 
 			c->table.names[v->column], text);
 		return 0;
 	}
-	return wrong(c,
+	return csv_wrong(c,
 		c->table.form == CSV_LONG
 			? "value '%.60s' is no decimal number, in column '%.60s'%s"
 			: "value '%.60s' of column '%.60s' is no decimal number%s",
@@ -365,7 +337,7 @@ static int take_values(struct csv *c, uint32_t *ids)
 		c->samples++;
 		rc = sample(ctx, ids[v], time_s, x, c->e);
 		if (rc)
-			return refused(c, rc);
+			return csv_refused(c, rc);
 	}
 	c->missing += missing;
 	return 0;
@@ -381,7 +353,7 @@ static int take_row(struct csv *c)
 	if (r->n_fields < c->table.n_columns && csv_rows_cut_off(r, c->said))
 		return 0;
 	if (r->n_fields != c->table.n_columns)
-		return wrong(c, "%s fields than the head has: %zu, not %zu",
+		return csv_wrong(c, "%s fields than the head has: %zu, not %zu",
 			r->n_fields < c->table.n_columns ? "fewer" : "more", r->n_fields,
 			c->table.n_columns);
 	time = &r->fields[c->table.time];
@@ -398,145 +370,6 @@ static int take_row(struct csv *c)
 	if (rc || c->keys.v[key].skip)
 		return rc;
 	return take_values(c, c->ids + (size_t)key * c->table.n_values);
-}
-
-/* A line before the head that begins with '#'. */
-static int take_comment(struct csv *c, const char *line, size_t n)
-{
-	char *text = alloc_zero(n + 1, 1), *p, *word = NULL;
-	int rc = 0;
-
-	memcpy(text, line, n);
-	text[strcspn(text, "\r")] = '\0';
-	p = text + 1 + strspn(text + 1, " \t");
-	if (!strncmp(p, "metric", 6) && (p[6] == ' ' || p[6] == '\t'))
-		word = p + 6 + strspn(p + 6, " \t");
-	if (word && *word && c->sink->metric)
-		rc = c->sink->metric(c->sink->ctx, word, c->e);
-	free(text);
-	return rc ? refused(c, rc) : 0;
-}
-
-bool csv_head_in_comment(const char *comment, size_t n, const char *line, size_t n_line)
-{
-	char separator = csv_separator(comment, n);
-	size_t fields = 0, length = 0;
-	double x;
-
-	if (!separator || separator != csv_separator(line, n_line))
-		return false;
-	for (size_t i = 0; i < n; i++)
-		fields += comment[i] == separator;
-	for (size_t i = 0; i < n_line; i++)
-		fields -= line[i] == separator;
-	while (length < n_line && line[length] != separator)
-		length++;
-	return !fields &&
-		(number_read(line, length, &x) == NUMBER_OK || iso_time_read(line, length, &x));
-}
-
-/* Looks for rows that repeat a time of their series. If columns separate them, the head is
- * understood anew: it is the row of 'head', or begins at 'begin' if it lies in the same buffer. */
-static int distinguish(struct csv *c, struct csv_rows *head, char *begin)
-{
-	struct csv_roles roles;
-	struct import_options o = *c->o;
-	struct csv_rows *r = &c->rows;
-	unsigned long lines = r->lines;
-	struct csv_table old;
-	int rc = csv_repeats(&c->table, r, c->o, &roles, c->said, c->e);
-
-	if (rc <= 0)
-		return rc ? refused(c, rc) : 0;
-	o.member = roles.member;
-	memcpy(o.group, roles.group, sizeof(o.group));
-	old = c->table;
-	c->table = (struct csv_table){0};
-	if (head == r) {
-		char *rows = r->next;
-
-		r->next = begin;
-		r->lines = c->head_lines;
-		csv_rows_next(r);
-		r->next = rows;
-		r->lines = lines;
-	}
-	rc = csv_head(&c->table, head, c->source, &o, NULL, c->e);
-	if (c->said && !rc) {
-		c->said->member = alloc_copy(roles.member);
-		for (size_t g = 0; g < roles.n_groups; g++)
-			c->said->group[g] = alloc_copy(roles.group[g]);
-	}
-	csv_table_clear(&old);
-	return rc ? refused(c, rc) : 0;
-}
-
-/* Reads the head from the comment before the table. */
-static int read_commented_head(struct csv *c, char *head, size_t n)
-{
-	struct csv_rows r;
-	FILE *f = fmemopen(head + 1, n - 1, "r");
-	int rc;
-
-	if (!f)
-		alloc_end();
-	csv_rows_init(&r, f);
-	csv_rows_separator(&r, c->rows.separator);
-	c->rows.line--;
-	if (!csv_rows_next(&r))
-		rc = wrong(c, "%s", r.wrong ? r.wrong : "it is empty");
-	else if ((rc = csv_head(&c->table, &r, c->source, c->o, c->said, c->e)))
-		rc = refused(c, rc);
-	if (!rc)
-		rc = distinguish(c, &r, NULL);
-	csv_rows_clear(&r);
-	fclose(f);
-	return rc;
-}
-
-/* What stands before the table, then the head. */
-static int read_head(struct csv *c)
-{
-	struct csv_rows *r = &c->rows;
-	auto_free char *comment = NULL;
-	const char *line;
-	size_t n, n_comment = 0;
-	char *head;
-	int rc = 0;
-
-	/* All of it is in the buffer, which is not moved until the rows are read. */
-	csv_rows_ahead(r, AHEAD);
-
-	for (;;) {
-		r->line = r->lines + 1;
-		line = csv_rows_line(r, &n);
-		if (!line)
-			return r->failed ? err_set(c->e, -EIO, "cannot read '%s'", c->source)
-					 : wrong(c, "%s", r->wrong ? r->wrong : "it is empty");
-		if (!r->lines && n >= 3 && !memcmp(line, "\xef\xbb\xbf", 3)) {
-			r->next += 3;
-			continue;
-		}
-		if (*line == '#') {
-			rc = take_comment(c, line, n);
-			free(comment);
-			comment = memcpy(alloc_zero(n + 1, 1), line, n);
-			n_comment = n;
-		} else if (n > strspn(line, " \t\r\n"))
-			break;
-		if (rc)
-			return rc;
-		csv_rows_skip_line(r);
-	}
-	csv_rows_separator(r, csv_separator(line, n) ?: ',');
-	if (comment && csv_head_in_comment(comment, n_comment, line, n))
-		return read_commented_head(c, comment, n_comment);
-	head = r->next;
-	c->head_lines = r->lines;
-	if (!csv_rows_next(r))
-		return wrong(c, "%s", r->wrong ? r->wrong : "it is empty");
-	rc = csv_head(&c->table, r, c->source, c->o, c->said, c->e);
-	return rc ? refused(c, rc) : distinguish(c, r, head);
 }
 
 static void conclude(struct csv *c)
@@ -560,14 +393,14 @@ int csv_read(FILE *f, const char *source, const struct import_options *o,
 	int rc;
 
 	csv_rows_init(&c.rows, f);
-	rc = read_head(&c);
+	rc = csv_begin(&c);
 	while (!rc && csv_rows_next(&c.rows))
 		rc = take_row(&c);
 	if (!rc && c.rows.failed) {
 		err_set(e, -EIO, "cannot read '%s'", source);
 		rc = -EIO;
 	} else if (!rc && c.rows.wrong) {
-		rc = wrong(&c, "%s", c.rows.wrong);
+		rc = csv_wrong(&c, "%s", c.rows.wrong);
 	}
 	conclude(&c);
 	csv_rows_clear(&c.rows);
@@ -576,23 +409,4 @@ int csv_read(FILE *f, const char *source, const struct import_options *o,
 	free(c.ids);
 	free(c.scratch);
 	return rc;
-}
-
-/* A table: its first line that is no comment has a separator. */
-bool csv_looks(const char *head, size_t size)
-{
-	const char *p = head, *end = head + size;
-
-	if (size >= 3 && !memcmp(p, "\xef\xbb\xbf", 3))
-		p += 3;
-	while (p < end) {
-		size_t n = strcspn(p, "\n");
-
-		if (*p != '#' && n > strspn(p, " \t\r"))
-			return *p != '{' && *p != '[' && csv_separator(p, n);
-		p += n < (size_t)(end - p) ? n + 1 : n;
-		if (!n && !*p)
-			break;
-	}
-	return false;
 }

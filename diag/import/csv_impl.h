@@ -137,4 +137,35 @@ struct csv_keys {
 uint32_t csv_keys_find(struct csv_keys *k, const char *text, size_t n);
 void csv_keys_clear(struct csv_keys *k);
 
+enum { CSV_TIME_MAX = 64, CSV_NAME_ROOM = IMPORT_NAME_MAX + 1 };
+
+/* One text that is read. */
+struct csv {
+	const char *source;
+	const struct import_options *o;
+	const struct import_sink *sink;
+	struct import_said *said;
+	struct err *e;
+	struct csv_rows rows;
+	struct csv_table table;
+	struct csv_keys keys;
+	uint32_t *ids; /* [key * n_values + value] */
+	size_t ids_room;
+	char *scratch; /* keys that do not lie side by side */
+	size_t scratch_room;
+	char time_text[CSV_TIME_MAX]; /* of the row before, and what it was */
+	size_t time_n;
+	double time_s;
+	uint64_t samples, missing;
+	unsigned long head_lines;        /* before the head */
+	char skipped[CSV_NAME_ROOM + 1]; /* a metric that was not asked for */
+};
+
+/* -EINVAL with a sentence on the row. */
+int csv_wrong(struct csv *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* Completes what the sink said. */
+int csv_refused(struct csv *c, int rc);
+/* Reads what stands before the table, then the head. */
+int csv_begin(struct csv *c);
+
 #endif

@@ -1,0 +1,170 @@
+/* What stands before the rows of a CSV text: comments and the head. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "diag/import/csv_impl.h"
+#include "diag/import/formats.h"
+#include "diag/import/number.h"
+#include "harness/base/alloc.h"
+#include "harness/base/auto.h"
+
+/* Bytes in which repeated times are looked for. */
+enum { AHEAD = 16 << 20 };
+
+/* A line before the head that begins with '#'. */
+static int take_comment(struct csv *c, const char *line, size_t n)
+{
+	char *text = alloc_zero(n + 1, 1), *p, *word = NULL;
+	int rc = 0;
+
+	memcpy(text, line, n);
+	text[strcspn(text, "\r")] = '\0';
+	p = text + 1 + strspn(text + 1, " \t");
+	if (!strncmp(p, "metric", 6) && (p[6] == ' ' || p[6] == '\t'))
+		word = p + 6 + strspn(p + 6, " \t");
+	if (word && *word && c->sink->metric)
+		rc = c->sink->metric(c->sink->ctx, word, c->e);
+	free(text);
+	return rc ? csv_refused(c, rc) : 0;
+}
+
+bool csv_head_in_comment(const char *comment, size_t n, const char *line, size_t n_line)
+{
+	char separator = csv_separator(comment, n);
+	size_t fields = 0, length = 0;
+	double x;
+
+	if (!separator || separator != csv_separator(line, n_line))
+		return false;
+	for (size_t i = 0; i < n; i++)
+		fields += comment[i] == separator;
+	for (size_t i = 0; i < n_line; i++)
+		fields -= line[i] == separator;
+	while (length < n_line && line[length] != separator)
+		length++;
+	return !fields &&
+		(number_read(line, length, &x) == NUMBER_OK || iso_time_read(line, length, &x));
+}
+
+/* Looks for rows that repeat a time of their series. If columns separate them, the head is
+ * understood anew: it is the row of 'head', or begins at 'begin' if it lies in the same buffer. */
+static int distinguish(struct csv *c, struct csv_rows *head, char *begin)
+{
+	struct csv_roles roles;
+	struct import_options o = *c->o;
+	struct csv_rows *r = &c->rows;
+	unsigned long lines = r->lines;
+	struct csv_table old;
+	int rc = csv_repeats(&c->table, r, c->o, &roles, c->said, c->e);
+
+	if (rc <= 0)
+		return rc ? csv_refused(c, rc) : 0;
+	o.member = roles.member;
+	memcpy(o.group, roles.group, sizeof(o.group));
+	old = c->table;
+	c->table = (struct csv_table){0};
+	if (head == r) {
+		char *rows = r->next;
+
+		r->next = begin;
+		r->lines = c->head_lines;
+		csv_rows_next(r);
+		r->next = rows;
+		r->lines = lines;
+	}
+	rc = csv_head(&c->table, head, c->source, &o, NULL, c->e);
+	if (c->said && !rc) {
+		c->said->member = alloc_copy(roles.member);
+		for (size_t g = 0; g < roles.n_groups; g++)
+			c->said->group[g] = alloc_copy(roles.group[g]);
+	}
+	csv_table_clear(&old);
+	return rc ? csv_refused(c, rc) : 0;
+}
+
+/* Reads the head from the comment before the table. */
+static int read_commented_head(struct csv *c, char *head, size_t n)
+{
+	struct csv_rows r;
+	FILE *f = fmemopen(head + 1, n - 1, "r");
+	int rc;
+
+	if (!f)
+		alloc_end();
+	csv_rows_init(&r, f);
+	csv_rows_separator(&r, c->rows.separator);
+	c->rows.line--;
+	if (!csv_rows_next(&r))
+		rc = csv_wrong(c, "%s", r.wrong ? r.wrong : "it is empty");
+	else if ((rc = csv_head(&c->table, &r, c->source, c->o, c->said, c->e)))
+		rc = csv_refused(c, rc);
+	if (!rc)
+		rc = distinguish(c, &r, NULL);
+	csv_rows_clear(&r);
+	fclose(f);
+	return rc;
+}
+
+int csv_begin(struct csv *c)
+{
+	struct csv_rows *r = &c->rows;
+	auto_free char *comment = NULL;
+	const char *line;
+	size_t n, n_comment = 0;
+	char *head;
+	int rc = 0;
+
+	/* All of it is in the buffer, which is not moved until the rows are read. */
+	csv_rows_ahead(r, AHEAD);
+
+	for (;;) {
+		r->line = r->lines + 1;
+		line = csv_rows_line(r, &n);
+		if (!line)
+			return r->failed ? err_set(c->e, -EIO, "cannot read '%s'", c->source)
+					 : csv_wrong(c, "%s", r->wrong ? r->wrong : "it is empty");
+		if (!r->lines && n >= 3 && !memcmp(line, "\xef\xbb\xbf", 3)) {
+			r->next += 3;
+			continue;
+		}
+		if (*line == '#') {
+			rc = take_comment(c, line, n);
+			free(comment);
+			comment = memcpy(alloc_zero(n + 1, 1), line, n);
+			n_comment = n;
+		} else if (n > strspn(line, " \t\r\n"))
+			break;
+		if (rc)
+			return rc;
+		csv_rows_skip_line(r);
+	}
+	csv_rows_separator(r, csv_separator(line, n) ?: ',');
+	if (comment && csv_head_in_comment(comment, n_comment, line, n))
+		return read_commented_head(c, comment, n_comment);
+	head = r->next;
+	c->head_lines = r->lines;
+	if (!csv_rows_next(r))
+		return csv_wrong(c, "%s", r->wrong ? r->wrong : "it is empty");
+	rc = csv_head(&c->table, r, c->source, c->o, c->said, c->e);
+	return rc ? csv_refused(c, rc) : distinguish(c, r, head);
+}
+
+/* A table: its first line that is no comment has a separator. */
+bool csv_looks(const char *head, size_t size)
+{
+	const char *p = head, *end = head + size;
+
+	if (size >= 3 && !memcmp(p, "\xef\xbb\xbf", 3))
+		p += 3;
+	while (p < end) {
+		size_t n = strcspn(p, "\n");
+
+		if (*p != '#' && n > strspn(p, " \t\r"))
+			return *p != '{' && *p != '[' && csv_separator(p, n);
+		p += n < (size_t)(end - p) ? n + 1 : n;
+		if (!n && !*p)
+			break;
+	}
+	return false;
+}
