@@ -31,7 +31,7 @@
 
 /* Keys times columns of values. */
 enum { SLOTS_MAX = 20000000 };
-static const uint32_t no_series = UINT32_MAX;
+static const uint32_t no_series = UINT32_MAX, no_column = UINT32_MAX;
 
 int csv_wrong(struct csv *c, const char *fmt, ...)
 {
@@ -372,6 +372,55 @@ static int take_row(struct csv *c)
 	return take_values(c, c->ids + (size_t)key * c->table.n_values);
 }
 
+static void describe_values(const struct csv_table *t, FILE *f)
+{
+	size_t shown = 0, n = 0;
+
+	for (size_t i = 0; i < t->n_values; i++)
+		n += t->values[i].state != CSV_TEXT;
+	fprintf(f, ", metric%s in column%s ", n == 1 ? "" : "s", n == 1 ? "" : "s");
+	for (size_t i = 0; i < t->n_values && shown < 4; i++)
+		if (t->values[i].state != CSV_TEXT)
+			fprintf(f, "%s'%.60s'", shown++ ? ", " : "", t->names[t->values[i].column]);
+	if (n > shown)
+		fprintf(f, " and %zu more", n - shown);
+	if (*t->only_metric)
+		fprintf(f, ", called '%s'", t->only_metric);
+}
+
+/* What was understood; the caller frees. */
+static char *describe(const struct csv_table *t)
+{
+	static const char *const forms[] = {
+		"long CSV", "CSV with one column a metric", "wide CSV (one column a member)"};
+	const char *unit = t->unit_s == 1e-3 ? "ms"
+		: t->unit_s == 1e-6          ? "us"
+		: t->unit_s == 1e-9          ? "ns"
+					     : "s";
+	size_t size;
+	char *text;
+	FILE *f = alloc_text(&text, &size);
+
+	fprintf(f, "%s: time in column '%.60s' (numbers are %s)", forms[t->form], t->names[t->time],
+		unit);
+	if (t->member != no_column)
+		fprintf(f, ", member in '%.60s'", t->names[t->member]);
+	for (size_t g = 0; g < t->n_groups; g++)
+		fprintf(f, "%s'%.60s'", g ? ", " : ", groups in ", t->names[t->group[g]]);
+	if (t->form == CSV_LONG)
+		fprintf(f, ", metric in '%.60s', value in '%.60s'", t->names[t->metric],
+			t->names[t->values[0].column]);
+	else if (t->form == CSV_COLUMNS)
+		describe_values(t, f);
+	else if (t->collectl)
+		fprintf(f, ", %zu columns '[KIND:MEMBER]METRIC' of collectl", t->n_values);
+	else
+		fprintf(f, ", %zu members, metric '%s'%s", t->n_values, t->only_metric,
+			t->slashes ? ", group before the last '/' of their names" : "");
+	fclose(f);
+	return text;
+}
+
 static void conclude(struct csv *c)
 {
 	if (!c->said)
@@ -383,7 +432,7 @@ static void conclude(struct csv *c)
 			"%s: none of the metrics that are asked for is in it; there is '%.60s'",
 			c->source, c->skipped);
 	if (c->table.n_values && !c->said->form)
-		c->said->form = csv_describe(&c->table);
+		c->said->form = describe(&c->table);
 }
 
 int csv_read(FILE *f, const char *source, const struct import_options *o,

@@ -91,8 +91,6 @@ void csv_table_clear(struct csv_table *t);
 /* Takes apart a column of collectl -P, "[DSK:sda]RdWait"; 'member' has IMPORT_NAME_MAX + 1
  * bytes. */
 bool csv_collectl_name(const char *name, char *member, const char **metric);
-/* What was understood, for import_said; the caller frees. */
-char *csv_describe(const struct csv_table *t);
 /* Whether it is the name of a column of times; '*unit_s' is 0 if the name has no unit. */
 bool csv_time_name(const char *name, double *unit_s);
 /* Whether it is a usual name of a member's column, or of a thing that holds others, as a host. */
