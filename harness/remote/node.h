@@ -50,14 +50,14 @@ struct node_spec {
 	const struct node_spec *jumps;
 	size_t n_jumps;
 	unsigned connect_timeout_s; /* at least; 0: that of the options */
-	bool sudo; /* the agent runs as root through 'sudo -n' */
+	bool sudo;                  /* the agent runs as root through 'sudo -n' */
 };
 
 struct node_options {
 	/* 0: 10. The longest of this and of all nodes' counts, since they are connected to at once. */
 	double connect_timeout_s;
-	double timeout_s;         /* silence after which a node is lost; 0: 10 */
-	double lease_s;           /* given to the agent; 0: 10 */
+	double timeout_s;      /* silence after which a node is lost; 0: 10 */
+	double lease_s;        /* given to the agent; 0: 10 */
 	const char *agent_dir; /* local folder with the agent's files (harness/agent/README.md) */
 	int interrupt_fd; /* node_connect_all gives up with -EINTR once this is readable; 0: none */
 };
