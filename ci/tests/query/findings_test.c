@@ -288,7 +288,8 @@ static void test_blind_spots(void **state)
 	put(r);
 	r.unseen.count = 3;
 	put(r);
-	finds("blind-spots", "not seen on s1: shared mappings of files, which are read and written without calls: 5");
+	finds("blind-spots",
+		"not seen on s1: shared mappings of files, which are read and written without calls: 5");
 }
 
 static void test_healthy(void **state)
