@@ -121,6 +121,9 @@ static const char *recognised(const char *head)
 		{"{", "\"groups\"", "rules of Prometheus, not series"},
 	};
 
+	if (!memcmp(head, "\xff\xfe", 2) || !memcmp(head, "\xfe\xff", 2))
+		return "UTF-16, as PowerShell and spreadsheets write it; make it UTF-8 by 'iconv "
+		       "-f UTF-16 -t UTF-8'";
 	head += strspn(head, " \t\r\n");
 	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
 		if (!strncasecmp(head, others[i].begin, strlen(others[i].begin)) &&

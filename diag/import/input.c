@@ -183,6 +183,12 @@ static int read_head(struct input *in, struct err *e)
 		if (n > 0)
 			in->head_size += (size_t)n;
 	}
+	/* Programs of Windows begin with a byte order mark. */
+	if (in->head_size >= 3 && !memcmp(in->head, "\xef\xbb\xbf", 3)) {
+		in->head_size -= 3;
+		memmove(in->head, in->head + 3, in->head_size);
+		memset(in->head + in->head_size, 0, 3);
+	}
 	/* What was read before is judged first: its error may be the clearer one. */
 	return n < 0 && !in->head_size ? input_failure(in, e) : 0;
 }

@@ -217,6 +217,9 @@ static void files_that_are_none(void **state)
 	(void)state;
 	refused(put("empty", "", 0), "empty:1: it is empty");
 	refused(put("text", "no table\n", 9), "text:1: this looks like none of ");
+	refused(put("excel.txt", "\xff\xfet\0i\0", 6), "excel.txt:1: this is UTF-16");
+	refused(put("bom.json", "\xef\xbb\xbf{\"panels\": 1}", 16),
+		"bom.json:1: this is a dashboard of Grafana");
 	refused("/nonexistent/x.csv", "cannot open '/nonexistent/x.csv': No such file");
 	assert_int_not_equal(take(dir, NULL, &s, &e), 0);
 	assert_non_null(strstr(e.text, "it is a folder, not a file"));
