@@ -17,6 +17,7 @@
  * said->form.
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -76,15 +77,37 @@ static double guess_unit(struct csv *c, double x)
 	return unit_s;
 }
 
+/* Puts a time without a zone into that of the column of zones, if there is one. */
+static int apply_zone(struct csv *c, double *time_s)
+{
+	char zone[CSV_NAME_ROOM + 1];
+	int offset_s = 0;
+
+	if (c->table.zone != no_column && *text_of(c, c->table.zone, zone)) {
+		if (!import_zone(zone, &offset_s))
+			return csv_wrong(c,
+				"zone '%.60s' is not known, or means several; write times in UTC, "
+				"or with their offset (2026-11-22T14:00:00+01:00)",
+				zone);
+		*time_s -= offset_s;
+		return 0;
+	}
+	c->local = true;
+	return 0;
+}
+
 /* A time that is not the one of the row before. */
 static int new_time(struct csv *c)
 {
 	const char *text = csv_text(&c->rows, c->table.time);
 	size_t n = c->rows.fields[c->table.time].n;
 	char room[CSV_NAME_ROOM + 1];
+	bool local = false;
 	double x;
+	int rc = 0;
 
-	c->time_n = n <= CSV_TIME_MAX ? n : 0;
+	/* One text is another time in another zone. */
+	c->time_n = n <= CSV_TIME_MAX && c->table.zone == no_column ? n : 0;
 	memcpy(c->time_text, text, c->time_n);
 	if (n && *text == '"') {
 		text = text_of(c, c->table.time, room);
@@ -94,11 +117,15 @@ static int new_time(struct csv *c)
 		if (c->table.unit_s <= 0)
 			c->table.unit_s = guess_unit(c, x);
 		x = number_scale(x, c->table.unit_s);
-	} else if (!iso_time_read(text, n, &x)) {
+	} else if (!iso_time_read(text, n, &x, &local)) {
 		return csv_wrong(c,
-			"time '%.60s' is neither a number nor of ISO 8601 (2026-11-22T14:00:00Z)",
-			text_of(c, c->table.time, room));
+			"time '%.60s' is neither a number nor of ISO 8601 (2026-11-22T14:00:00Z)%s",
+			text_of(c, c->table.time, room),
+			n >= 4 && n <= 12 && text[2] == ':' ? "; write date and time in one column"
+							    : "");
 	}
+	if (local && (rc = apply_zone(c, &x)))
+		return rc;
 	if (!isfinite(x))
 		return csv_wrong(c, "time '%.60s' is too large", text_of(c, c->table.time, room));
 	c->time_s = x;
@@ -343,6 +370,15 @@ static int take_values(struct csv *c, uint32_t *ids)
 	return 0;
 }
 
+static void watch_time(struct csv *c, struct csv_key *k, bool first)
+{
+	if (!first && c->time_s < k->last_s && !c->back++)
+		c->first_back = c->rows.line;
+	if (!first && c->time_s > k->last_s + 86400 && !c->gaps++)
+		c->first_gap = c->rows.line;
+	k->last_s = c->time_s;
+}
+
 static int take_row(struct csv *c)
 {
 	const struct csv_rows *r = &c->rows;
@@ -352,6 +388,10 @@ static int take_row(struct csv *c)
 
 	if (r->n_fields < c->table.n_columns && csv_rows_cut_off(r, c->said))
 		return 0;
+	/* Tables may follow one another, as in 'cat *.csv' and answers of InfluxDB. */
+	if ((r->n_fields != c->table.n_columns || !csv_may_be_time(&c->table, r)) &&
+		(rc = csv_between(c)))
+		return rc < 0 ? rc : 0;
 	if (r->n_fields != c->table.n_columns)
 		return csv_wrong(c, "%s fields than the head has: %zu, not %zu",
 			r->n_fields < c->table.n_columns ? "fewer" : "more", r->n_fields,
@@ -369,6 +409,7 @@ static int take_row(struct csv *c)
 		rc = add_key(c);
 	if (rc || c->keys.v[key].skip)
 		return rc;
+	watch_time(c, &c->keys.v[key], key == known);
 	return take_values(c, c->ids + (size_t)key * c->table.n_values);
 }
 
@@ -421,10 +462,34 @@ static char *describe(const struct csv_table *t)
 	return text;
 }
 
+static void note_times(const struct csv *c)
+{
+	if (c->local)
+		import_note(c->said, "times without a zone are taken as UTC");
+	if (c->back)
+		import_note(c->said,
+			"rows whose time is before that of their series' last row: %" PRIu64
+			", the first at line %lu",
+			c->back, c->first_back);
+	if (c->gaps)
+		import_note(c->said,
+			"places where a series goes on by more than a day: %" PRIu64
+			", the first at line %lu",
+			c->gaps, c->first_gap);
+}
+
 static void conclude(struct csv *c)
 {
 	if (!c->said)
 		return;
+	for (uint32_t i = 0; i < c->table.n_columns && c->table.form == CSV_COLUMNS; i++)
+		if (!c->o->n_metrics && csv_member_name(c->table.names[i]) &&
+			!csv_has_role(&c->table, i))
+			import_note(c->said,
+				"column '%.60s' is not read: its name is one of members; it can be "
+				"the --member or a --group",
+				c->table.names[i]);
+	note_times(c);
 	c->said->samples += c->samples;
 	c->said->missing += c->missing;
 	if (*c->skipped && !c->samples)
@@ -443,7 +508,7 @@ int csv_read(FILE *f, const char *source, const struct import_options *o,
 
 	csv_rows_init(&c.rows, f);
 	rc = csv_begin(&c);
-	while (!rc && csv_rows_next(&c.rows))
+	while (!rc && !c.ended && csv_rows_next(&c.rows))
 		rc = take_row(&c);
 	if (!rc && c.rows.failed) {
 		err_set(e, -EIO, "cannot read '%s'", source);

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "diag/import/csv_impl.h"
 #include "diag/import/formats.h"
@@ -44,7 +45,8 @@ bool csv_head_in_comment(const char *comment, size_t n, const char *line, size_t
 	while (length < n_line && line[length] != separator)
 		length++;
 	return !fields &&
-		(number_read(line, length, &x) == NUMBER_OK || iso_time_read(line, length, &x));
+		(number_read(line, length, &x) == NUMBER_OK ||
+			iso_time_read(line, length, &x, NULL));
 }
 
 /* Looks for rows that repeat a time of their series. If columns separate them, the head is
@@ -106,6 +108,12 @@ static int read_commented_head(struct csv *c, char *head, size_t n)
 	return rc;
 }
 
+/* "sep=;" before the head, for spreadsheets: Grafana's download for Excel. */
+static bool names_separator(const char *line, size_t n)
+{
+	return n >= 5 && n <= 6 && !strncasecmp(line, "sep=", 4);
+}
+
 int csv_begin(struct csv *c)
 {
 	struct csv_rows *r = &c->rows;
@@ -133,7 +141,7 @@ int csv_begin(struct csv *c)
 			free(comment);
 			comment = memcpy(alloc_zero(n + 1, 1), line, n);
 			n_comment = n;
-		} else if (n > strspn(line, " \t\r\n"))
+		} else if (n > strspn(line, " \t\r\n") && !names_separator(line, n))
 			break;
 		if (rc)
 			return rc;
@@ -148,6 +156,90 @@ int csv_begin(struct csv *c)
 		return csv_wrong(c, "%s", r->wrong ? r->wrong : "it is empty");
 	rc = csv_head(&c->table, r, c->source, c->o, c->said, c->e);
 	return rc ? csv_refused(c, rc) : distinguish(c, r, head);
+}
+
+static bool field_is(const struct csv_rows *r, size_t field, const char *text)
+{
+	char room[CSV_NAME_ROOM + 1];
+
+	return csv_unquote(r, field, room, sizeof(room)) < sizeof(room) && !strcmp(room, text);
+}
+
+enum csv_again csv_head_again(const struct csv_table *t, const struct csv_rows *r)
+{
+	bool head = false, same = r->n_fields == t->n_columns;
+
+	for (size_t i = 0; i < r->n_fields && !head; i++)
+		head = field_is(r, i, t->names[t->time]);
+	for (size_t i = 0; i < t->n_columns && same && head; i++)
+		same = field_is(r, i, t->names[i]);
+	return !head ? CSV_NO_HEAD : same ? CSV_SAME_HEAD : CSV_OTHER_HEAD;
+}
+
+/* Whether the roles of two tables have the same names, so that their keys mean the same. */
+static bool same_roles(const struct csv_table *a, const struct csv_table *b)
+{
+	bool same = a->form == b->form && a->form != CSV_WIDE && a->n_groups == b->n_groups &&
+		!strcmp(a->names[a->member], b->names[b->member]);
+
+	for (size_t g = 0; g < a->n_groups && same; g++)
+		same = !strcmp(a->names[a->group[g]], b->names[b->group[g]]);
+	return same;
+}
+
+/* Goes on with a table that has other columns, or the same ones in another order. */
+static int next_table(struct csv *c)
+{
+	struct import_options o = *c->o;
+	struct csv_table *t = &c->table, next = {0};
+	int rc;
+
+	if (t->form != CSV_WIDE)
+		o.member = t->names[t->member];
+	for (size_t g = 0; g < t->n_groups; g++)
+		o.group[g] = t->names[t->group[g]];
+	rc = csv_head(&next, &c->rows, c->source, &o, NULL, NULL);
+	if (rc || !same_roles(t, &next)) {
+		csv_table_clear(&next);
+		return csv_wrong(c,
+			"another table begins here, with other columns; keep each table in a file "
+			"of its own");
+	}
+	csv_table_clear(t);
+	*t = next;
+	csv_keys_clear(&c->keys);
+	c->time_n = 0;
+	return 1;
+}
+
+/* InfluxDB ends its answer with a table of the error that it met. */
+static int server_error(struct csv *c)
+{
+	char text[CSV_NAME_ROOM + 1], note[CSV_NAME_ROOM + 100];
+	unsigned long line = c->rows.line;
+
+	if (csv_rows_next(&c->rows) && c->rows.n_fields > 1)
+		csv_unquote(&c->rows, 1, text, sizeof(text));
+	else
+		*text = '\0';
+	snprintf(note, sizeof(note), "the server's answer ends with an error at line %lu: %s", line,
+		text);
+	import_note_partial(c->said, note);
+	c->ended = true;
+	return 1;
+}
+
+int csv_between(struct csv *c)
+{
+	struct csv_rows *r = &c->rows;
+	enum csv_again head;
+
+	if (*r->row == '#')
+		return 1;
+	if (r->n_fields == 3 && !r->fields[0].n && field_is(r, 1, "error"))
+		return server_error(c);
+	head = csv_head_again(&c->table, r);
+	return head == CSV_OTHER_HEAD ? next_table(c) : head == CSV_SAME_HEAD;
 }
 
 /* A table: its first line that is no comment has a separator. */

@@ -11,6 +11,7 @@
 
 static const uint32_t none = UINT32_MAX;
 
+static const char *const zone_names[] = {"tz", "timezone", "time_zone", NULL};
 /* In the order of preference. Names of members go from the narrowest to the widest thing, so that
  * of "host" and "disk" the disk is the member, and the host its group. */
 static const char *const time_names[] = {"time", "timestamp", "ts", "datetime", "date", "epoch",
@@ -257,6 +258,8 @@ static int find_roles(
 	int rc = find_time(t, o, e);
 
 	if (!rc)
+		rc = find_column(t, o, NULL, zone_names, &t->zone, e);
+	if (!rc)
 		rc = find_column(t, o, o->metric, metric_names, &t->metric, e);
 	if (!rc)
 		rc = find_column(t, o, o->value, value_names, value, e);
@@ -269,6 +272,10 @@ static int find_roles(
 		rc = check_roles(t, *value, e);
 	if (rc)
 		return rc;
+	/* Telegraf's tables have a column a metric, and a column that says of what kind they are. */
+	if (t->metric != none && *value == none && !o->metric && t->member != none &&
+		!strcasecmp(t->names[t->metric], "measurement"))
+		t->metric = none;
 	if (t->metric != none && *value == none)
 		return err_set(e, -EINVAL,
 			"there is a column '%.60s' of metrics, but none of values; name it by "
@@ -342,6 +349,15 @@ static int check_collectl(struct csv_table *t, struct err *e)
 		: 0;
 }
 
+/* Columns of each table of InfluxDB, which number its tables and say what was asked for. */
+static const char *const influx_names[] = {"result", "table", "_start", "_stop", NULL};
+
+static bool is_influx(const struct csv_table *t)
+{
+	return t->n_columns > 3 && !*t->names[0] && !strcmp(t->names[1], "result") &&
+		!strcmp(t->names[2], "table");
+}
+
 /* Whether a column of the forms without metric column holds samples. */
 static bool holds_samples(const struct csv_table *t, const struct import_options *o, uint32_t i,
 	struct import_said *said)
@@ -362,6 +378,13 @@ static bool holds_samples(const struct csv_table *t, const struct import_options
 	}
 	if (t->collectl)
 		return chosen(o, metric);
+	if (is_influx(t) && in_list(t->names[i], influx_names))
+		return false;
+	/* An OSD's number is no sample; csv.c notes that it is not read. */
+	if (t->form == CSV_COLUMNS && !o->n_metrics && csv_member_name(t->names[i]))
+		return false;
+	if (i == t->zone)
+		return false;
 	if (o->n_metrics && t->form == CSV_COLUMNS)
 		return chosen(o, t->names[i]);
 	if (csv_time_name(t->names[i], &unit)) {
@@ -436,7 +459,7 @@ static bool is_data(const char *text)
 	double x;
 
 	return number_read(text, strlen(text), &x) == NUMBER_OK ||
-		iso_time_read(text, strlen(text), &x);
+		iso_time_read(text, strlen(text), &x, NULL);
 }
 
 /* Whether the first line is a row of samples: all of it, or a part and no name is one of times. */

@@ -71,6 +71,7 @@ struct csv_table {
 	char **names; /* of all columns, without quotes */
 	size_t n_columns;
 	uint32_t time, member, metric; /* columns; UINT32_MAX: none */
+	uint32_t zone;                 /* of times without one */
 	uint32_t group[IMPORT_GROUPS_MAX];
 	size_t n_groups; /* of columns */
 	bool collectl;   /* wide: columns are "[DSK:sda]RdWait" */
@@ -93,6 +94,8 @@ void csv_table_clear(struct csv_table *t);
 bool csv_collectl_name(const char *name, char *member, const char **metric);
 /* Whether it is the name of a column of times; '*unit_s' is 0 if the name has no unit. */
 bool csv_time_name(const char *name, double *unit_s);
+/* Whether the column is the time, a part of the key, or the value of the long form. */
+bool csv_has_role(const struct csv_table *t, uint32_t column);
 /* Whether it is a usual name of a member's column, or of a thing that holds others, as a host. */
 bool csv_member_name(const char *name);
 bool csv_holds_others(const char *name);
@@ -118,7 +121,8 @@ struct csv_key {
 	const char *text;
 	uint32_t n, next; /* next: the key that followed it the last time */
 	uint64_t hash;
-	bool skip; /* its samples are not wanted */
+	bool skip;     /* its samples are not wanted */
+	double last_s; /* its newest row; used by csv.c */
 };
 
 struct csv_keys {
@@ -155,14 +159,34 @@ struct csv {
 	size_t time_n;
 	double time_s;
 	uint64_t samples, missing;
-	unsigned long head_lines;        /* before the head */
-	char skipped[CSV_NAME_ROOM + 1]; /* a metric that was not asked for */
+	bool ended;                          /* the rest is no table */
+	bool local;                          /* there are times without a zone */
+	uint64_t back, gaps;                 /* rows that lie before, or long after, the last one */
+	unsigned long first_back, first_gap; /* of their series; lines */
+	unsigned long head_lines;            /* before the head */
+	char skipped[CSV_NAME_ROOM + 1];     /* a metric that was not asked for */
 };
 
 /* -EINVAL with a sentence on the row. */
 int csv_wrong(struct csv *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* Completes what the sink said. */
 int csv_refused(struct csv *c, int rc);
+/* Whether the row may be one of samples: its time begins with a digit. */
+static inline bool csv_may_be_time(const struct csv_table *t, const struct csv_rows *r)
+{
+	const char *p = csv_text(r, t->time);
+	size_t n = r->fields[t->time].n;
+
+	p += n && *p == '"';
+	return n && *r->row != '#' && (unsigned)(*p - '0') < 10;
+}
+
+/* Whether the row is a head: one of its fields is the name of the times. */
+enum csv_again { CSV_NO_HEAD, CSV_SAME_HEAD, CSV_OTHER_HEAD };
+enum csv_again csv_head_again(const struct csv_table *t, const struct csv_rows *r);
+/* What a row among the rows is that is none: a comment, the head again, the head of another table
+ * or the server's error. 1: it is done with; 0: it is something else; or a negative errno. */
+int csv_between(struct csv *c);
 /* Reads what stands before the table, then the head. */
 int csv_begin(struct csv *c);
 

@@ -117,6 +117,8 @@ static void scan(struct look *l)
 		uint32_t first = wanted(l) ? first_value(l) : none;
 		uint64_t *cell, key = 1, row = 1;
 
+		if (!csv_may_be_time(l->t, r) && csv_head_again(l->t, r) == CSV_OTHER_HEAD)
+			break;
 		if (first == none)
 			continue;
 		if (l->n_rows == l->room) {
@@ -164,9 +166,10 @@ static size_t distinct(struct look *l, const size_t *which, size_t n)
 	return count;
 }
 
-static bool has_role(const struct csv_table *t, uint32_t column)
+bool csv_has_role(const struct csv_table *t, uint32_t column)
 {
-	bool role = column == t->time || column == t->member || column == t->metric;
+	bool role = column == t->time || column == t->member || column == t->metric ||
+		column == t->zone;
 
 	for (size_t g = 0; g < t->n_groups; g++)
 		role |= column == t->group[g];
@@ -179,7 +182,7 @@ static void list_columns(struct look *l)
 
 	l->columns = alloc_zero(l->t->n_columns, sizeof(*l->columns));
 	for (uint32_t i = 0; i < l->t->n_columns; i++)
-		if (!has_role(l->t, i) && *l->t->names[i] &&
+		if (!csv_has_role(l->t, i) && *l->t->names[i] &&
 			!csv_time_name(l->t->names[i], &unit_s))
 			l->columns[l->n_columns++] = (struct column){.at = i, .whole = true};
 }

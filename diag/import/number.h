@@ -51,8 +51,9 @@ static inline enum number number_read(const char *p, size_t n, double *x)
 	return NUMBER_OK;
 }
 
-/* The 'n' bytes at 'p' as ISO 8601 ("2026-11-22T14:00:00.5+01:00"); the rules are import_time's. */
-bool iso_time_read(const char *p, size_t n, double *time_s);
+/* The 'n' bytes at 'p' as ISO 8601 ("2026-11-22T14:00:00.5+01:00"); the rules are import_time's.
+ * '*local' (may be NULL): whether they say no zone. */
+bool iso_time_read(const char *p, size_t n, double *time_s, bool *local);
 
 /* 'x' times 'unit_s', of which 1e-3, 1e-6 and 1e-9 are taken as exact. */
 double number_scale(double x, double unit_s);

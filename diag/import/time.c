@@ -126,11 +126,12 @@ static bool take_zone(struct text *t, int *offset_s)
 	return t->p == t->end && h < 24 && m < 60;
 }
 
-bool iso_time_read(const char *p, size_t n, double *time_s)
+bool iso_time_read(const char *p, size_t n, double *time_s, bool *local)
 {
 	struct text t = {p, p + n};
 	int seconds = 0, offset = 0;
 	double fraction = 0;
+	bool zone = false;
 	int64_t day;
 
 	if (!take_date(&t, &day))
@@ -138,9 +139,14 @@ bool iso_time_read(const char *p, size_t n, double *time_s)
 	if (t.p < t.end) {
 		if (!take(&t, 'T') && !take(&t, 't') && !take(&t, ' '))
 			return false;
-		if (!take_clock(&t, &seconds, &fraction) || !take_zone(&t, &offset))
+		if (!take_clock(&t, &seconds, &fraction))
+			return false;
+		zone = t.p < t.end;
+		if (!take_zone(&t, &offset))
 			return false;
 	}
+	if (local)
+		*local = !zone;
 	*time_s = (double)(day * 86400 + seconds - offset) + fraction;
 	return true;
 }
@@ -164,5 +170,5 @@ int import_time(const char *text, double unit_s, double *time_s)
 		*time_s = x;
 		return 0;
 	}
-	return iso_time_read(text, n, time_s) ? 0 : -EINVAL;
+	return iso_time_read(text, n, time_s, NULL) ? 0 : -EINVAL;
 }

@@ -270,6 +270,81 @@ static void separators_quotes_and_ends(void **state)
 	refuses("\n\n", NULL, "x.csv:3: it is empty");
 }
 
+/* That 'text' gives the samples 'want', and a note with 'note'; 'partial' too if it is said. */
+static void notes(const char *text, const char *want, const char *note, bool partial)
+{
+	struct seen s;
+	bool found = false;
+
+	if (take(&s, text, strlen(text), "x.csv", &find_out))
+		fail_msg("%s\n%s", s.e.text, text);
+	assert_string_equal(s.text, want);
+	for (size_t i = 0; i < s.said.n_notes; i++)
+		found |= strstr(s.said.notes[i], note) != NULL;
+	if (!found)
+		fail_msg("no note '%s'", note);
+	assert_int_equal(partial, s.said.partial != NULL);
+	clear(&s);
+}
+
+static void tables_of_other_programs(void **state)
+{
+	(void)state;
+	/* Grafana's download for Excel. */
+	gives("sep=;\ntime;a\n0;1\n", NULL, "a read_ms 0 1\n", "wide");
+	/* Telegraf. */
+	gives("timestamp,measurement,host,read\n0,diskio,h,1\n1,diskio,h,2\n", NULL,
+		"h read 0 1\nh read 1 2\n", "one column a metric");
+	refuses("time,host,metric,reading\n0,h,r,1\n", NULL,
+		"x.csv:1: there is a column 'metric' of metrics, but none of values");
+	/* Numbers of tables and members are no samples. */
+	gives("#group,false\n,result,table,_time,host,read\n,,3,0,h,1\n,,4,0,g,2\n", NULL,
+		"h read 0 1\ng read 0 2\n", "metric in column 'read'");
+	notes("time,disk,osd_id,read\n0,a,17,1\n", "a read 0 1\n",
+		"column 'osd_id' is not read: its name is one of members", false);
+}
+
+static void tables_in_a_row(void **state)
+{
+	static const char more[] = "time,disk,read\n0,a,1\n\n#datatype,long,string\n";
+	char text[300];
+
+	(void)state;
+	/* cat *.csv */
+	gives("time,disk,read\n0,a,1\ntime,disk,read\r\n0,b,2\n", NULL, "a read 0 1\nb read 0 2\n",
+		"metric in column 'read'");
+	/* Answers of InfluxDB: comments in between, other columns, an error at the end. */
+	snprintf(text, sizeof(text), "%sdisk,write,time\nb,2,1\na,4,1\n", more);
+	gives(text, NULL, "a read 0 1\nb write 1 2\na write 1 4\n", "member in 'disk'");
+	snprintf(text, sizeof(text), "%s,error,reference\n,it is late,576\n", more);
+	notes(text, "a read 0 1\n", "ends with an error at line 5: it is late", true);
+	snprintf(text, sizeof(text), "%stime,host,read\n0,h,1\n", more);
+	refuses(text, NULL, "x.csv:5: another table begins here, with other columns");
+	/* Members of a wide table have no metric of their own. */
+	refuses("time,a,b\n0,1,2\ntime,c,d\n0,3,4\n", NULL, "x.csv:3: another table begins");
+}
+
+static void zones_and_jumps(void **state)
+{
+	(void)state;
+	notes("time,disk,read\n1970-01-02 00:00:00,a,1\n", "a read 86400 1\n",
+		"times without a zone are taken as UTC", false);
+	gives("time,tz,disk,read\n1970-01-02 00:00:00,CET,a,1\n1970-01-02 00:00:00,EST,b,2\n"
+	      "1970-01-02 00:00:00Z,CET,c,3\n",
+		NULL, "a read 82800 1\nb read 104400 2\nc read 86400 3\n", "member in 'disk'");
+	refuses("time,tz,disk,read\n1970-01-02 00:00:00,CST,a,1\n", NULL,
+		"x.csv:2: zone 'CST' is not known, or means several");
+	refuses("date,time,disk,read\n1970-01-02,00:00:00,a,1\n", NULL,
+		"x.csv:2: time '00:00:00' is neither a number nor of ISO 8601 "
+		"(2026-11-22T14:00:00Z); write date and time in one column");
+	notes("time,disk,read\n9,a,1\n3,b,1\n8,a,1\n7,a,1\n",
+		"a read 9 1\nb read 3 1\na read 8 1\na read 7 1\n",
+		"rows whose time is before that of their series' last row: 2, the first at line 4",
+		false);
+	notes("time,disk,read\n0,a,1\n86401,a,1\n", "a read 0 1\na read 86401 1\n",
+		"goes on by more than a day: 1, the first at line 3", false);
+}
+
 static void heads_of_collectl(void **state)
 {
 	const char *const only[] = {"WrWait"};
@@ -560,6 +635,9 @@ int main(void)
 		cmocka_unit_test(wide_form),
 		cmocka_unit_test(separators_quotes_and_ends),
 		cmocka_unit_test(heads_of_collectl),
+		cmocka_unit_test(tables_of_other_programs),
+		cmocka_unit_test(tables_in_a_row),
+		cmocka_unit_test(zones_and_jumps),
 		cmocka_unit_test(a_key_distinguishes_rows),
 		cmocka_unit_test(keys_of_series_in_turn),
 		cmocka_unit_test(repeats_that_nothing_separates),
