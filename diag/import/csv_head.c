@@ -272,7 +272,7 @@ static int find_roles(
 		rc = check_roles(t, *value, e);
 	if (rc)
 		return rc;
-	/* Telegraf's tables have a column a metric, and a column that says of what kind they are. */
+	/* Telegraf's tables have a column a metric, and one that says of what kind they are. */
 	if (t->metric != none && *value == none && !o->metric && t->member != none &&
 		!strcasecmp(t->names[t->metric], "measurement"))
 		t->metric = none;
