@@ -28,8 +28,8 @@ void repeats_begin(struct repeats *r);
 void repeats_sample(
 	struct repeats *r, uint32_t series, double time_s, double value, unsigned long line);
 
-/* -EINVAL with a sentence without file if more than one sample in 20 repeats, and at least three do;
- * a note if fewer do. 'example' names the first one's series; 'remedy' says what to do. */
+/* -EINVAL with a sentence without file if more than one sample in 20 repeats, and at least three
+ * do; a note if fewer do. 'example' names the first one's series; 'remedy' says what to do. */
 int repeats_judge(const struct repeats *r, const char *example, const char *remedy,
 	struct import_said *said, struct err *e);
 

@@ -54,7 +54,7 @@ struct node_spec {
 };
 
 struct node_options {
-	/* 0: 10. The longest of this and of all nodes' counts, since they are connected to at once. */
+	/* 0: 10. The longest of this and of all nodes' counts: they are connected to at once. */
 	double connect_timeout_s;
 	double timeout_s;      /* silence after which a node is lost; 0: 10 */
 	double lease_s;        /* given to the agent; 0: 10 */

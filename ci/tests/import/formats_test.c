@@ -236,7 +236,8 @@ static void test_cut_off(void **state)
 			"the file ends in the middle of line 3"},
 		{"iostat",
 			"{\"sysstat\": {\"hosts\": [{\"nodename\": \"h\", \"statistics\": [\n"
-			"{\"timestamp\": {\"date\": \"2026-11-22\", \"time\": \"14:00:00\", \"utc\": 1},"
+			"{\"timestamp\":"
+			" {\"date\": \"2026-11-22\", \"time\": \"14:00:00\", \"utc\": 1},"
 			" \"disk\": [{\"disk_device\": \"sda\", \"r/s\": 1},\n{\"disk_dev",
 			"a text ends in the middle, at line 3"},
 		{"ceph",

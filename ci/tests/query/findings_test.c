@@ -289,7 +289,8 @@ static void test_blind_spots(void **state)
 	r.unseen.count = 3;
 	put(r);
 	finds("blind-spots",
-		"not seen on s1: shared mappings of files, which are read and written without calls: 5");
+		"not seen on s1: shared mappings of files, "
+		"which are read and written without calls: 5");
 }
 
 static void test_healthy(void **state)
