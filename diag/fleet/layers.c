@@ -1,5 +1,6 @@
 /* Layers of block devices: a volume is served by disks, so its times are theirs, and it is no peer
- * of them. Known by the names that Linux gives. */
+ * of them. Known by the names that Linux gives. A name of no kind beside disks is one that somebody
+ * gave: of a volume (iostat -N), of a group of disks (iostat -g), or a total. */
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +13,7 @@ enum layer {
 	LAYER_NONE, /* no device, or one of an unknown kind */
 	LAYER_DISK,
 	LAYER_MULTIPATH,
+	LAYER_PATH,
 	LAYER_MD,
 	LAYER_MAPPER,
 	LAYER_BCACHE,
@@ -25,8 +27,10 @@ enum layer {
 	LAYERS
 };
 
-static const char *const layer_names[LAYERS] = {[LAYER_DISK] = "disks",
+static const char *const layer_names[LAYERS] = {[LAYER_NONE] = "no disk's name",
+	[LAYER_DISK] = "disks",
 	[LAYER_MULTIPATH] = "multipath",
+	[LAYER_PATH] = "paths to NVMe disks",
 	[LAYER_MD] = "md",
 	[LAYER_MAPPER] = "device-mapper",
 	[LAYER_BCACHE] = "bcache",
@@ -55,6 +59,9 @@ static const struct {
 	{"dasd@#", LAYER_PARTITION},
 	{"nvme#n#", LAYER_DISK},
 	{"nvme#n#p#", LAYER_PARTITION},
+	{"nvme#c#n#", LAYER_PATH},
+	{"c#d#", LAYER_DISK}, /* cciss!c0d0 */
+	{"c#d#p#", LAYER_PARTITION},
 	{"mmcblk#", LAYER_DISK},
 	{"mmcblk#p#", LAYER_PARTITION},
 	{"mmcblk#boot#", LAYER_PARTITION},
@@ -64,10 +71,16 @@ static const struct {
 	{"rbd#p#", LAYER_PARTITION},
 	{"nbd#", LAYER_DISK},
 	{"nbd#p#", LAYER_PARTITION},
+	{"rssd@", LAYER_DISK},
+	{"rssd@#", LAYER_PARTITION},
+	{"fio@", LAYER_DISK},
+	{"fio@#", LAYER_PARTITION},
 	{"mpath@", LAYER_MULTIPATH},
 	{"mpath@#", LAYER_PARTITION},
 	{"mpath@p#", LAYER_PARTITION},
 	{"mpath@-part#", LAYER_PARTITION},
+	{"emcpower@", LAYER_MULTIPATH},
+	{"emcpower@#", LAYER_PARTITION},
 	{"md#", LAYER_MD},
 	{"md_d#", LAYER_MD},
 	{"md#p#", LAYER_PARTITION},
@@ -108,12 +121,11 @@ static bool matches(const char *pattern, const char *name)
 	return !*name;
 }
 
-/* Of a member's name, or of its last part: "host1/sda", "/dev/sda". */
+/* Of a member's name, or of its last part: "host1/sda", "/dev/sda", "cciss!c0d0". */
 uint8_t layers_of(const char *name)
 {
-	const char *slash = strrchr(name, '/');
-
-	name = slash ? slash + 1 : name;
+	for (const char *mark; (mark = strpbrk(name, "/!"));)
+		name = mark + 1;
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
 		if (matches(kinds[i].pattern, name))
 			return kinds[i].layer;
@@ -125,22 +137,24 @@ char *layers_choose(struct fleet *f)
 	size_t counts[LAYERS] = {0}, out = 0;
 	enum layer kept = LAYER_DISK;
 	char *said = NULL;
+	bool devices;
 
 	for (size_t i = 0; i < f->n_members; i++)
 		counts[f->members[i].layer]++;
+	devices = counts[LAYER_DISK] && counts[LAYER_NONE] < f->n_members - counts[LAYER_NONE];
 	for (enum layer l = LAYER_DISK; !counts[LAYER_DISK] && l < LAYERS; l++)
 		if (counts[l] > counts[kept])
 			kept = l;
 	for (size_t i = 0; i < f->n_members; i++) {
 		enum layer own = f->members[i].layer;
 
-		f->members[i].left_out = own != LAYER_NONE && own != kept;
+		f->members[i].left_out = own != kept && (own != LAYER_NONE || devices);
 		out += f->members[i].left_out;
 	}
-	for (enum layer l = LAYER_DISK; out && l < LAYERS; l++) {
+	for (enum layer l = LAYER_NONE; out && l < LAYERS; l++) {
 		char *before = said;
 
-		if (!counts[l] || l == kept)
+		if (!counts[l] || l == kept || (l == LAYER_NONE && !devices))
 			continue;
 		said = alloc_format("%s%s%zu of %s", before ? before : "", before ? ", " : "",
 			counts[l], layer_names[l]);

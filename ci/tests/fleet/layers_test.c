@@ -62,13 +62,14 @@ static void volumes_do_not_hide_their_disk(void **state)
 
 static void kinds_are_known_by_their_names(void **state)
 {
-	/* Disks first, then one of each other kind; what is no device's name stays. */
+	/* Disks first, then one of each other kind, then names that no device of a kind has. */
 	static const char *const names[] = {"sda", "sdab", "vdc", "nvme0n1", "nvme10n12", "mmcblk0",
-		"dasda", "rbd3", "xvdf", "host9/sdx", "/dev/hdb", "osd.3", "sd", "nvme0", "sda1x",
-		"sda1", "nvme0n1p2", "mmcblk0p1", "mmcblk0boot0", "/dev/vdb3", "dm-12", "md127",
-		"md0p1", "mpatha", "mpathbp2", "bcache0", "drbd1", "zd16", "zd16p1", "loop7",
-		"zram0", "ram1", "sr0", "fd0", NULL};
-	enum { KEPT = 15 };
+		"dasda", "rbd3", "xvdf", "host9/sdx", "/dev/hdb", "cciss!c0d1", "cciss/c1d0",
+		"sda1", "nvme0n1p2", "mmcblk0p1", "mmcblk0boot0", "/dev/vdb3", "cciss!c0d1p2",
+		"dm-12", "md127", "md0p1", "mpatha", "mpathbp2", "emcpowera", "nvme0c0n1",
+		"bcache0", "drbd1", "zd16", "zd16p1", "loop7", "zram0", "ram1", "sr0", "fd0",
+		"vg0-root", "backup", "ALL", "sd", "nvme0", "sda1x", NULL};
+	enum { KEPT = 13 };
 	struct fed x = fed_new("await worse=more unit=ms", NULL);
 	const struct fleet_result *r;
 
@@ -80,9 +81,9 @@ static void kinds_are_known_by_their_names(void **state)
 			fail_msg("%s", r->members[i].name);
 	assert_int_equal(count_judged(r), KEPT);
 	assert_true(said(r,
-		"left out are 1 of multipath, 1 of md, 1 of device-mapper, 1 of bcache, "
-		"1 of DRBD, 1 of ZFS volumes, 8 of partitions, 1 of loop, 1 of zram, "
-		"1 of ram, 2 of removable: "));
+		"left out are 6 of no disk's name, 2 of multipath, 1 of paths to NVMe disks, "
+		"1 of md, 1 of device-mapper, 1 of bcache, 1 of DRBD, 1 of ZFS volumes, "
+		"9 of partitions, 1 of loop, 1 of zram, 1 of ram, 2 of removable: "));
 	fed_free(&x);
 }
 
@@ -111,11 +112,37 @@ static void without_disks_most_count(void **state)
 	fed_free(&x);
 }
 
+/* A total counts as no peer beside disks; where names of no kind are most, they are members. */
+static void names_of_no_kind(void **state)
+{
+	static const char *const disks[] = {"sda", "sdb", "sdc", "sdd", NULL};
+	static const char *const given[] = {"data", "logs", "total", NULL};
+	static const char *const others[] = {"osd.1", "osd.2", "osd.3", "osd.4", "sda", NULL};
+	struct fed x = fed_new("await worse=more unit=ms", NULL);
+	const struct fleet_result *r;
+
+	(void)state;
+	put_host(&x, "host", disks, "sda");
+	put_host(&x, "host", given, "data");
+	r = fed_judge(&x, 0, 0);
+	assert_int_equal(r->n_findings, 1);
+	assert_string_equal(r->members[r->findings[0].member].path, "host/sda");
+	assert_int_equal(count_judged(r), 4);
+	assert_true(said(r, "left out are 3 of no disk's name: "));
+	fed_free(&x);
+	x = fed_new("await worse=more unit=ms", NULL);
+	put_host(&x, "host", others, NULL);
+	r = fed_judge(&x, 0, 0);
+	assert_int_equal(count_judged(r), 5);
+	assert_false(said(r, "left out"));
+	fed_free(&x);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(volumes_do_not_hide_their_disk),
 		cmocka_unit_test(kinds_are_known_by_their_names),
-		cmocka_unit_test(without_disks_most_count)};
+		cmocka_unit_test(without_disks_most_count), cmocka_unit_test(names_of_no_kind)};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);
 	return cmocka_run_group_tests(tests, NULL, NULL);
