@@ -133,13 +133,15 @@ static void wait_released(const struct targets *all)
  * Else systemd stops it as its unit says. */
 static int stop_unit(const json_t *server, struct targets *all, double grace_s, struct err *e)
 {
+	const char *unit = server_unit(server);
 	pid_t who;
+	int rc = unit ? unit_keep(unit, e) : 0;
 
-	if (!server_unit(server))
-		return 0;
+	if (rc || !unit)
+		return rc;
 	if (grace_s <= 0)
 		end(server, all, SIGKILL, 0, &who);
-	return unit_stop(server_unit(server), e);
+	return unit_stop(unit, e);
 }
 
 int server_stop(const json_t *server, double grace_s, bool *was_there, struct err *e)
@@ -437,8 +439,11 @@ int server_restore(const json_t *server, bool again, int lock, bool *was_there, 
 {
 	pid_t pid;
 
-	if (!server_verify(server, again, NULL))
+	if (!server_verify(server, again, NULL)) {
+		if (server_unit(server))
+			unit_let_go(server_unit(server));
 		return 0;
+	}
 	*was_there = true;
 	return server_stop(server, GRACE_S, was_there, e)
 		?: server_start(server, NULL, lock, &pid, e);

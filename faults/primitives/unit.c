@@ -1,6 +1,7 @@
 #include "faults/primitives/unit.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -80,6 +81,45 @@ int unit_of(pid_t pid, char name[UNIT_NAME_MAX], struct err *e)
 	return rc ?: main_pid == pid && pid > 0;
 }
 
+static int keeper_of(const char *name, char keeper[UNIT_NAME_MAX], struct err *e)
+{
+	int n = snprintf(keeper, UNIT_NAME_MAX, "culprit-keep-%s", name);
+
+	return n < UNIT_NAME_MAX
+		? 0
+		: err_set(e, -ENAMETOOLONG, "the name of the unit '%s' is too long", name);
+}
+
+int unit_keep(const char *name, struct err *e)
+{
+	static const char *const show = "--property=Transient";
+	const char *const ask[] = {"systemctl", "show", "--no-pager", show, "--", name, NULL};
+	char keeper[UNIT_NAME_MAX], unit[UNIT_NAME_MAX + 8], after[UNIT_NAME_MAX + 24];
+	const char *const begin[] = {"systemd-run", "--quiet", "--collect", unit, after,
+		"--description=culprit: keeps a transient unit that a fault has ended",
+		"--property=DefaultDependencies=no", "--service-type=oneshot",
+		"--remain-after-exit", "--", "/bin/true", NULL};
+	const char *const is_there[] = {"systemctl", "is-active", "--quiet", "--", keeper, NULL};
+	auto_free char *said = NULL;
+	int rc = keeper_of(name, keeper, e) ?: proc_run_ok(ask, ASK_S, &said, e);
+
+	if (rc || !said || !strstr(said, "=yes") || !proc_run(is_there, ASK_S, NULL, NULL))
+		return rc;
+	/* A unit that another one refers to stays loaded; the order is nothing but a reference. */
+	snprintf(unit, sizeof(unit), "--unit=%s", keeper);
+	snprintf(after, sizeof(after), "--property=After=%s", name);
+	return proc_run_ok(begin, ACT_S, NULL, e);
+}
+
+void unit_let_go(const char *name)
+{
+	char keeper[UNIT_NAME_MAX];
+	const char *const stop[] = {"systemctl", "stop", "--quiet", "--", keeper, NULL};
+
+	if (!keeper_of(name, keeper, NULL)) /* often there is none */
+		proc_run(stop, ASK_S, NULL, NULL);
+}
+
 int unit_stop(const char *name, struct err *e)
 {
 	const char *const argv[] = {
@@ -93,8 +133,12 @@ int unit_start(const char *name, int lock, struct err *e)
 	const char *const reset[] = {"systemctl", "reset-failed", "--", name, NULL};
 	const char *const start[] = {
 		"systemctl", "start", "--job-mode=ignore-dependencies", "--", name, NULL};
+	int rc;
 
 	/* Only of a unit that has failed; it also clears the count of starts, which are limited. */
 	proc_run(reset, ASK_S, NULL, NULL);
-	return storage_run(start, lock, ACT_S, 0, e);
+	rc = storage_run(start, lock, ACT_S, 0, e);
+	if (!rc)
+		unit_let_go(name);
+	return rc;
 }

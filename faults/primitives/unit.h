@@ -21,11 +21,18 @@ int unit_of(pid_t pid, char name[UNIT_NAME_MAX], struct err *e);
 /* Its main process; 0: it has none. -errno if systemd does not answer. */
 int unit_main(const char *name, pid_t *pid, struct err *e);
 
+/* systemd forgets a transient unit (systemd-run) that has ended, and could not start it again. This
+ * makes it remember: a unit without processes that refers to it, until unit_let_go(). Does nothing
+ * for a unit that has a file. */
+int unit_keep(const char *name, struct err *e);
+void unit_let_go(const char *name);
+
 /* Ends the unit's processes as its file says, and cancels a restart that is due. Units that depend
- * on it stay as they are. */
+ * on it stay as they are. It must be kept. */
 int unit_stop(const char *name, struct err *e);
 
-/* Starts it, whatever its failures before. 'lock' is held until systemctl has ended. */
+/* Starts it, whatever its failures before, and lets go of it. 'lock' is held until systemctl has
+ * ended. */
 int unit_start(const char *name, int lock, struct err *e);
 
 #endif

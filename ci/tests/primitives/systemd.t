@@ -129,6 +129,21 @@ is "systemd does not start it" "$(of walled ActiveState | sed s/failed/inactive/
 does "until the undo" undo
 is "systemd starts it" "$(of walled ActiveState) $(services 4714)" "active 1"
 
+# systemd-run makes a unit without a file, which systemd forgets when it has ended.
+inside systemd-run --quiet --unit=fleeting --property=DefaultDependencies=no --property=Restart=always --property=Type=forking \
+	"$helper" 4715 "$tmp/data"
+until_true 20 active fleeting
+fleeting=$(pid fleeting)
+keepers() { inside systemctl list-units --all --plain --no-legend 'culprit-keep-*' | wc -l; }
+does "a server of systemd-run is killed" act "\"op\":\"service.kill\",\"pid\":$fleeting"
+is "systemd does not start it, and does not forget it" "$(of fleeting LoadState) $(services 4715)" "loaded 0"
+does "until the undo" undo
+is "systemd starts it, and keeps nothing" "$(of fleeting ActiveState) $(of fleeting Restart) $(services 4715) $(keepers)" "active always 1 0"
+does "it can be killed again" act "\"op\":\"service.kill\",\"pid\":$(pid fleeting)"
+does "and started again" undo
+inside systemctl stop fleeting.service
+is "once it is stopped it is forgotten, as any such unit" "$(of fleeting LoadState)" not-found
+
 does "a server is killed" act "\"op\":\"service.kill\",\"pid\":$was"
 inside pkill -KILL -x culprit-agent
 check "the guard of a dead agent has systemd start it" until_true 60 active plain
