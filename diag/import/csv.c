@@ -1,8 +1,8 @@
 /*
  * CSV: RFC 4180 (quotes, CRLF or LF, a byte order mark), with ',', ';' or tabs between the fields,
- * whichever is the most frequent in the head. The head is the first line; lines before it that
- * begin with '#' are comments, of which "# metric DECLARATION" goes to the sink. If the first line
- * is a row of samples, the comment before it is the head (collectl -P). Three forms:
+ * whichever is the most frequent in the head, or with '|'. The head is the first line; lines
+ * before it that begin with '#' are comments, of which "# metric DECLARATION" goes to the sink. If
+ * the first line is a row of samples, the comment before it is the head (collectl -P). Three forms:
  *
  *     long                    time,member,metric,value     there is a column of metrics' names
  *     one column a metric     time,member,read_ms,write_ms there is a column of members

@@ -229,12 +229,27 @@ static int server_error(struct csv *c)
 	return 1;
 }
 
+/* What psql and others draw around their tables: a line below the head, and "(1440 rows)". */
+static bool is_drawn(const struct csv_rows *r)
+{
+	char text[CSV_NAME_ROOM + 1];
+	size_t n = csv_unquote(r, 0, text, sizeof(text)),
+	       digits = n ? strspn(text + 1, "0123456789") : 0;
+
+	if (r->n_fields != 1 || n < 2 || n >= sizeof(text))
+		return false;
+	return strspn(text, "-+ ") == n ||
+		(*text == '(' && digits &&
+			(!strcmp(text + 1 + digits, " rows)") ||
+				!strcmp(text + 1 + digits, " row)")));
+}
+
 int csv_between(struct csv *c)
 {
 	struct csv_rows *r = &c->rows;
 	enum csv_again head;
 
-	if (*r->row == '#')
+	if (*r->row == '#' || is_drawn(r))
 		return 1;
 	if (r->n_fields == 3 && !r->fields[0].n && field_is(r, 1, "error"))
 		return server_error(c);
@@ -253,7 +268,7 @@ bool csv_looks(const char *head, size_t size)
 		size_t n = strcspn(p, "\n");
 
 		if (*p != '#' && n > strspn(p, " \t\r"))
-			return *p != '{' && *p != '[' && csv_separator(p, n);
+			return *p != '{' && *p != '[' && *p != '|' && csv_separator(p, n);
 		p += n < (size_t)(end - p) ? n + 1 : n;
 		if (!n && !*p)
 			break;

@@ -83,8 +83,8 @@ static double unit_of(const char *name)
 
 char csv_separator(const char *line, size_t n)
 {
-	static const char list[] = ",;\t";
-	size_t count[3] = {0}, best = 0;
+	static const char list[] = ",;\t|";
+	size_t count[4] = {0}, best = 0;
 	bool quoted = false;
 
 	for (size_t i = 0; i < n; i++) {
@@ -96,6 +96,8 @@ char csv_separator(const char *line, size_t n)
 	}
 	for (size_t i = 1; i < 3; i++)
 		best = count[i] > count[best] ? i : best;
+	/* It stands in names, too: "get|put". */
+	best = count[best] ? best : 3;
 	return count[best] ? list[best] : '\0';
 }
 

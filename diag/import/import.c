@@ -119,6 +119,16 @@ static const char *recognised(const char *head)
 		{"[", "\"generatorURL\"", "a list of alerts, not series"},
 		{"{", "\"alerts\"", "a list of alerts, not series"},
 		{"{", "\"groups\"", "rules of Prometheus, not series"},
+		{"+--", "--+\n|",
+			"a table with borders, as mysql draws it; print it by 'mysql --batch', or "
+			"by 'psql --csv'"},
+		{"|", "|\n|-", "a table in Markdown; export it as CSV"},
+		{"\u250c", "\u2502",
+			"a table with borders, as ClickHouse draws it; end the query with 'FORMAT "
+			"CSVWithNames'"},
+		{"", "\n----------  --",
+			"a table in columns, as sqlite3 draws it; print it by 'sqlite3 -csv "
+			"-header'"},
 	};
 
 	if (!memcmp(head, "\xff\xfe", 2) || !memcmp(head, "\xfe\xff", 2))

@@ -300,6 +300,15 @@ static void tables_of_other_programs(void **state)
 	/* Numbers of tables and members are no samples. */
 	gives("#group,false\n,result,table,_time,host,read\n,,3,0,h,1\n,,4,0,g,2\n", NULL,
 		"h read 0 1\ng read 0 2\n", "metric in column 'read'");
+	/* psql, and what it draws. */
+	gives(" time | device | await \n------+--------+-------\n    0 | sda    |   1.5\n"
+	      "    1 | sda    |     2\n(2 rows)\n\n",
+		NULL, "sda await 0 1.5\nsda await 1 2\n", "metric in column 'await'");
+	gives("time|device|await\n0|sda|1\n(1 row)\n", NULL, "sda await 0 1\n", "'await'");
+	gives("time,get|put|all\n0,1\n", NULL, "get|put|all read_ms 0 1\n", "wide");
+	refuses("time|a|b\n0|1|2\n(1 rose)\n", NULL, "x.csv:3: fewer fields");
+	refuses("time|a|b\n0|1|2\n(rows)\n", NULL, "x.csv:3: fewer fields");
+	refuses("time|a|b\n0|1|2\n-\n", NULL, "x.csv:3: fewer fields");
 	notes("time,disk,osd_id,read\n0,a,17,1\n", "a read 0 1\n",
 		"column 'osd_id' is not read: its name is one of members", false);
 }

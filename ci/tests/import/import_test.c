@@ -244,6 +244,10 @@ static void files_that_are_named(void **state)
 		{"{\"results\":{\"A\":{\"frames\":[]}}}", "this is an answer of Grafana's own API"},
 		{"[{\"labels\":{},\"generatorURL\":\"http://p\"}]", "this is a list of alerts"},
 		{"{\"status\":\"success\",\"data\":{\"alerts\":[]}}", "this is a list of alerts"},
+		{"+------+---+\n| time | a |\n+------+---+\n| 1 | 2 |\n", "as mysql draws it"},
+		{"| time | a |\n|------|---|\n| 1 | 2 |\n", "this is a table in Markdown"},
+		{"\u250ctime\u252ca\u2510\n\u2502 1 \u2502 2 \u2502\n", "FORMAT CSVWithNames"},
+		{"time        a\n----------  ---\n1           2\n", "as sqlite3 draws it"},
 	};
 
 	(void)state;
