@@ -191,7 +191,7 @@ test: ## one test or folder: T=flow, T=ci/tests/flow/wire_test.c, T=ci/tests/cli
 	$(Q)OUT=$(OUT) ASAN=$(ASAN) JOBS=$(JOBS) ci/check.sh $(or $(T),$(error give T=FOLDER, T=ci/tests/FOLDER/NAME_test.c or T=ci/tests/FOLDER/NAME.t))
 steady: ## a test N times beside stress-ng: T=ci/tests/flow/wire_test.c N=20
 	$(Q)OUT=$(OUT) ci/steady.sh $(or $(N),20) $(or $(T),$(error give T=TEST and N=TIMES))
-mutate: ## mutants of the C product against its unit tests: N=20 SEED=1
+mutate: all ## mutants of the C product against its unit tests: N=20 SEED=1
 	$(Q)OUT=$(OUT) ci/mutate.py -n $(or $(N),20) --seed $(or $(SEED),1)
 history: ## new commits: their size, and a body that says why
 	$(Q)ci/history.sh

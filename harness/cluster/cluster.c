@@ -169,7 +169,7 @@ static int probe_clients(struct cluster *c, struct fs *fs, struct err *e)
 			rc = err_set(e, -EAGAIN, "%s: the file system is not whole: %.200s", name,
 				jget_text(result, "output"));
 	}
-	return rc == -ETIMEDOUT ? -EAGAIN : rc;
+	return rc == -ETIMEDOUT ? err_prefix(e, -EAGAIN, "the file system's probe") : rc;
 }
 
 int cluster_wait_healthy(struct cluster *c, double patience_s, struct err *e)
