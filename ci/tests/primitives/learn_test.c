@@ -61,6 +61,8 @@ static int made_up_run_ok(const char *const argv[], double limit_s, char **outpu
 #define unit_main made_up_unit_main
 #define unit_stop made_up_unit_stop
 #define unit_start made_up_unit_start
+#define unit_keep made_up_unit_keep
+#define unit_let_go made_up_unit_let_go
 #include "faults/primitives/unit.c"
 #undef access
 #undef procfs_read
