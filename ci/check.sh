@@ -104,10 +104,8 @@ build_kernel() {
 	build_asan test-programs
 	build_unsanitized kernel
 }
-# Programs that measure the kernel, and act on it, run one at a time; so do those of remote/, whose leases last a second. They
-# come first when labs want the processor, too.
+# Programs that measure the kernel, and act on it, run one at a time; so do those of remote/, whose leases last a second.
 run_kernel() {
-	as_root+=(nice -n -5)
 	c_tests kernel 1
 }
 run_pages() {
@@ -119,7 +117,7 @@ run_fuzz() {
 }
 run_lab() {
 	mapfile -t list < <(lab)
-	pass lab "$out" "${LABS:-4}" "${list[@]}"
+	pass lab "$out" "${LABS:-3}" "${list[@]}"
 }
 run_machine() { pass lab "$out" 1 "$machine"; }
 
@@ -207,16 +205,17 @@ if [[ ${#tests[@]} -gt 0 ]]; then
 	{ pass test "$asan" 1 "${c[@]}"; pass test "$out" 1 "${sh[@]}"; } &
 	wait_all
 else
-	# The fastest parts first. A browser and a fuzzer keep a core each at most, and neither measures time: they run beside
-	# the programs of the kernel. Labs beside those broke leases of a second.
+	# One part after the other, the fastest first: programs of the kernel have leases of a second, which labs beside them
+	# broke. A browser and a fuzzer keep one core each, and neither measures time.
 	{
 		! { has lab || has pages || has kernel; } || build tools
 		! has lint || run_lint
 		! has unit || run_unit
 		! has kernel || build_kernel
 		! has lab || build fuzz
-		! has kernel || run_kernel &
-		{ ! has pages || run_pages; ! has lab || run_fuzz; } &
+		! has kernel || run_kernel
+		! has lab || run_fuzz &
+		! has pages || run_pages
 		wait
 		if has lab; then
 			run_lab
