@@ -1,6 +1,6 @@
 /* Layers of block devices: a volume is served by disks, so its times are theirs, and it is no peer
- * of them. Known by the names that Linux gives. A name of no kind beside disks is one that somebody
- * gave: of a volume (iostat -N), of a group of disks (iostat -g), or a total. */
+ * of them. Known by the names that Linux gives. Any other name next to disks was given by an
+ * administrator: it names a volume (iostat -N), a group of disks (iostat -g), or a total. */
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,7 +27,7 @@ enum layer {
 	LAYERS
 };
 
-static const char *const layer_names[LAYERS] = {[LAYER_NONE] = "no disk's name",
+static const char *const layer_names[LAYERS] = {[LAYER_NONE] = "an unknown kind",
 	[LAYER_DISK] = "disks",
 	[LAYER_MULTIPATH] = "multipath",
 	[LAYER_PATH] = "paths to NVMe disks",
@@ -42,7 +42,7 @@ static const char *const layer_names[LAYERS] = {[LAYER_NONE] = "no disk's name",
 	[LAYER_RAM] = "ram",
 	[LAYER_REMOVABLE] = "removable"};
 
-/* '#' stands for digits, '@' for small letters, one at least. */
+/* '#' is one digit or more, '@' one small letter or more; '/' is also '!', as in /sys. */
 static const struct {
 	const char *pattern;
 	enum layer layer;
@@ -60,8 +60,8 @@ static const struct {
 	{"nvme#n#", LAYER_DISK},
 	{"nvme#n#p#", LAYER_PARTITION},
 	{"nvme#c#n#", LAYER_PATH},
-	{"c#d#", LAYER_DISK}, /* cciss!c0d0 */
-	{"c#d#p#", LAYER_PARTITION},
+	{"cciss/c#d#", LAYER_DISK},
+	{"cciss/c#d#p#", LAYER_PARTITION},
 	{"mmcblk#", LAYER_DISK},
 	{"mmcblk#p#", LAYER_PARTITION},
 	{"mmcblk#boot#", LAYER_PARTITION},
@@ -102,8 +102,9 @@ static bool matches(const char *pattern, const char *name)
 {
 	for (; *pattern; pattern++) {
 		if (*pattern != '#' && *pattern != '@') {
-			if (*name++ != *pattern)
+			if (*name != *pattern && !(*pattern == '/' && *name == '!'))
 				return false;
+			name++;
 			continue;
 		}
 		const char *from = name;
@@ -121,14 +122,15 @@ static bool matches(const char *pattern, const char *name)
 	return !*name;
 }
 
-/* Of a member's name, or of its last part: "host1/sda", "/dev/sda", "cciss!c0d0". */
+/* Of a member's name, or of its last parts: "host1/sda", "/dev/sda", "/dev/cciss/c0d0". */
 uint8_t layers_of(const char *name)
 {
-	for (const char *mark; (mark = strpbrk(name, "/!"));)
-		name = mark + 1;
-	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
-		if (matches(kinds[i].pattern, name))
-			return kinds[i].layer;
+	for (const char *part = name; part; part = strchr(part, '/')) {
+		part += *part == '/';
+		for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+			if (matches(kinds[i].pattern, part))
+				return kinds[i].layer;
+	}
 	return LAYER_NONE;
 }
 

@@ -62,13 +62,13 @@ static void volumes_do_not_hide_their_disk(void **state)
 
 static void kinds_are_known_by_their_names(void **state)
 {
-	/* Disks first, then one of each other kind, then names that no device of a kind has. */
+	/* Disks first, then each other kind, then names of no kind. */
 	static const char *const names[] = {"sda", "sdab", "vdc", "nvme0n1", "nvme10n12", "mmcblk0",
-		"dasda", "rbd3", "xvdf", "host9/sdx", "/dev/hdb", "cciss!c0d1", "cciss/c1d0",
+		"dasda", "rbd3", "xvdf", "host9/sdx", "/dev/hdb", "cciss!c0d1", "/dev/cciss/c1d0",
 		"sda1", "nvme0n1p2", "mmcblk0p1", "mmcblk0boot0", "/dev/vdb3", "cciss!c0d1p2",
 		"dm-12", "md127", "md0p1", "mpatha", "mpathbp2", "emcpowera", "nvme0c0n1",
 		"bcache0", "drbd1", "zd16", "zd16p1", "loop7", "zram0", "ram1", "sr0", "fd0",
-		"vg0-root", "backup", "ALL", "sd", "nvme0", "sda1x", NULL};
+		"vg0-root", "backup", "ALL", "sd", "nvme0", "sda1x", "c0d0", NULL};
 	enum { KEPT = 13 };
 	struct fed x = fed_new("await worse=more unit=ms", NULL);
 	const struct fleet_result *r;
@@ -81,7 +81,7 @@ static void kinds_are_known_by_their_names(void **state)
 			fail_msg("%s", r->members[i].name);
 	assert_int_equal(count_judged(r), KEPT);
 	assert_true(said(r,
-		"left out are 6 of no disk's name, 2 of multipath, 1 of paths to NVMe disks, "
+		"left out are 7 of an unknown kind, 2 of multipath, 1 of paths to NVMe disks, "
 		"1 of md, 1 of device-mapper, 1 of bcache, 1 of DRBD, 1 of ZFS volumes, "
 		"9 of partitions, 1 of loop, 1 of zram, 1 of ram, 2 of removable: "));
 	fed_free(&x);
@@ -112,7 +112,7 @@ static void without_disks_most_count(void **state)
 	fed_free(&x);
 }
 
-/* A total counts as no peer beside disks; where names of no kind are most, they are members. */
+/* A total is no peer of disks. Where most names are of no kind, all are members. */
 static void names_of_no_kind(void **state)
 {
 	static const char *const disks[] = {"sda", "sdb", "sdc", "sdd", NULL};
@@ -128,7 +128,7 @@ static void names_of_no_kind(void **state)
 	assert_int_equal(r->n_findings, 1);
 	assert_string_equal(r->members[r->findings[0].member].path, "host/sda");
 	assert_int_equal(count_judged(r), 4);
-	assert_true(said(r, "left out are 3 of no disk's name: "));
+	assert_true(said(r, "left out are 3 of an unknown kind: "));
 	fed_free(&x);
 	x = fed_new("await worse=more unit=ms", NULL);
 	put_host(&x, "host", others, NULL);
