@@ -268,7 +268,7 @@ bool csv_looks(const char *head, size_t size)
 		size_t n = strcspn(p, "\n");
 
 		if (*p != '#' && n > strspn(p, " \t\r"))
-			return *p != '{' && *p != '[' && *p != '|' && csv_separator(p, n);
+			return *p != '{' && *p != '[' && csv_separator(p, n);
 		p += n < (size_t)(end - p) ? n + 1 : n;
 		if (!n && !*p)
 			break;

@@ -122,7 +122,7 @@ static const char *recognised(const char *head)
 		{"+--", "--+\n|",
 			"a table with borders, as mysql draws it; print it by 'mysql --batch', or "
 			"by 'psql --csv'"},
-		{"|", "|\n|-", "a table in Markdown; export it as CSV"},
+		{"|", "", "a table with borders, as Markdown has them; export it as CSV"},
 		{"\u250c", "\u2502",
 			"a table with borders, as ClickHouse draws it; end the query with 'FORMAT "
 			"CSVWithNames'"},

@@ -245,7 +245,7 @@ static void files_that_are_named(void **state)
 		{"[{\"labels\":{},\"generatorURL\":\"http://p\"}]", "this is a list of alerts"},
 		{"{\"status\":\"success\",\"data\":{\"alerts\":[]}}", "this is a list of alerts"},
 		{"+------+---+\n| time | a |\n+------+---+\n| 1 | 2 |\n", "as mysql draws it"},
-		{"| time | a |\n|------|---|\n| 1 | 2 |\n", "this is a table in Markdown"},
+		{"| time | a |\n|------|---|\n| 1 | 2 |\n", "as Markdown has them"},
 		{"\u250ctime\u252ca\u2510\n\u2502 1 \u2502 2 \u2502\n", "FORMAT CSVWithNames"},
 		{"time        a\n----------  ---\n1           2\n", "as sqlite3 draws it"},
 	};
