@@ -240,7 +240,7 @@ static void a_rate_of_the_servers_disk_shows(void **state)
 	const char *const attach[] = {"losetup", "-f", "--show", image, NULL};
 	const char *const detach[] = {"losetup", "-d", device, NULL};
 	char *pressure, *out;
-	struct totals t;
+	struct totals t = {0};
 	struct err e;
 	const char *g;
 	int rc;
