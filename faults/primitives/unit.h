@@ -21,14 +21,14 @@ int unit_of(pid_t pid, char name[UNIT_NAME_MAX], struct err *e);
 /* Its main process; 0: it has none. -errno if systemd does not answer. */
 int unit_main(const char *name, pid_t *pid, struct err *e);
 
-/* systemd forgets a transient unit (systemd-run) that has ended, and could not start it again. This
- * makes it remember: a unit without processes that refers to it, until unit_let_go(). Does nothing
- * for a unit that has a file. */
+/* systemd unloads a transient unit (systemd-run) that was stopped, and cannot start it again.
+ * unit_keep() makes a unit without processes that refers to it, which keeps it loaded until
+ * unit_let_go(). It does nothing for a unit that has a file. */
 int unit_keep(const char *name, struct err *e);
 void unit_let_go(const char *name);
 
 /* Ends the unit's processes as its file says, and cancels a restart that is due. Units that depend
- * on it stay as they are. It must be kept. */
+ * on it stay as they are. Call unit_keep() before. */
 int unit_stop(const char *name, struct err *e);
 
 /* Starts it, whatever its failures before, and lets go of it. 'lock' is held until systemctl has
