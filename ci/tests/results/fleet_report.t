@@ -15,8 +15,8 @@ trap 'browser_stop; rm -rf "$tmp"' EXIT
 is() { [ "$1" = "$2" ] || { printf 'got:      %s\nexpected: %s\n' "$1" "$2"; return 1; }; }
 holds() { is "$(browser_eval "return $1")" "${2-true}"; }
 
-# 10 hosts of 4 disks for 8 days; two are ill, one of them has a name that is markup.
-evil='<img src=x onerror=document.title=1></script><s>&amp;'
+# 10 hosts of 4 disks for 8 days; two are ill, one of them has a path that is markup.
+evil='<img src=x onerror=document.title=1></script><s>&amp;/sda'
 EVIL=$evil perl -e 'srand(3); print "time,host,disk,latency_ms\n"; for my $t (0 .. 191) { for my $h (1 .. 10) { for my $d (0 .. 3) {
 	my $v = 5 * (1 + .3 * sin($t / 24 * 6.283)) * exp(.15 * (rand() + rand() + rand() - 1.5)); my $name = "sd" . chr(97 + $d);
 	$v *= 1.6 if $h == 3 && $d == 2 && $t >= 60; if ($h == 7 && $d == 0) { $v *= 3 if $t % 50 < 6; $name = "\"$ENV{EVIL}\"" }
