@@ -3,21 +3,30 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "harness/base/alloc.h"
 
-/* The times of a series: in the present file, and in those before. */
+/* The times of a series in one file. */
 struct extent {
-	size_t file; /* plus 1; 0: none yet */
-	double from_s, to_s, before_from_s, before_to_s;
+	size_t file;
+	double from_s, to_s;
+};
+
+/* The last extent is that of the present file, or of one before; the file's samples may lie in the
+ * gap without a look at the others. */
+struct seen {
+	struct extent *of;
+	size_t n;
+	double gap_from_s, gap_to_s;
 };
 
 struct files {
 	const struct import_sink *sink;
 	size_t now;
-	struct extent *series; /* by number */
+	struct seen *series; /* by number */
 	size_t room;
 };
 
@@ -35,25 +44,42 @@ static int take_series(void *ctx, const struct series_key *key, uint32_t *id, st
 	return 0;
 }
 
+/* Finds the gap between the extents of other files in which 'time_s' lies; false: it lies in one of
+ * them. The last sample of a file may be the first of the next one. */
+static bool find_gap(struct seen *s, double time_s)
+{
+	s->gap_from_s = -INFINITY;
+	s->gap_to_s = INFINITY;
+	for (size_t i = 0; i + 1 < s->n; i++) {
+		const struct extent *x = &s->of[i];
+
+		if (time_s > x->from_s && time_s < x->to_s)
+			return false;
+		if (x->to_s <= time_s)
+			s->gap_from_s = fmax(s->gap_from_s, x->to_s);
+		if (x->from_s >= time_s)
+			s->gap_to_s = fmin(s->gap_to_s, x->from_s);
+	}
+	return true;
+}
+
 static int take_sample(void *ctx, uint32_t id, double time_s, double value, struct err *e)
 {
 	struct files *f = ctx;
-	struct extent *x = &f->series[id];
+	struct seen *s = &f->series[id];
+	bool first = !s->n || s->of[s->n - 1].file != f->now;
+	struct extent *x;
 
-	if (!x->file) {
-		*x = (struct extent){f->now + 1, time_s, time_s, INFINITY, -INFINITY};
-	} else if (x->file != f->now + 1) {
-		x->before_from_s = fmin(x->before_from_s, x->from_s);
-		x->before_to_s = fmax(x->before_to_s, x->to_s);
-		x->from_s = x->to_s = time_s;
-		x->file = f->now + 1;
+	if (first) {
+		s->of = alloc_resize(s->of, s->n + 1, sizeof(*s->of));
+		s->of[s->n++] = (struct extent){f->now, time_s, time_s};
 	}
-	/* The last sample of a file may be the first of the next one. */
-	if (time_s > x->before_from_s && time_s < x->before_to_s)
+	if ((first || time_s < s->gap_from_s || time_s > s->gap_to_s) && !find_gap(s, time_s))
 		return err_set(e, -EINVAL,
 			"a file before it has samples of the same series and time; if files are of "
 			"different members or hosts with one name, give one another name in its "
 			"file, or add a column that names them");
+	x = &s->of[s->n - 1];
 	x->from_s = fmin(x->from_s, time_s);
 	x->to_s = fmax(x->to_s, time_s);
 	return f->sink->sample(f->sink->ctx, id, time_s, value, e);
@@ -94,6 +120,8 @@ int diagnose_files(const struct option_list *files, const struct import_options 
 		rc = import_file(files->v[f.now], how, &own, &one, e);
 		join(said, &one, files->v[f.now]);
 	}
+	for (size_t i = 0; i < f.room; i++)
+		free(f.series[i].of);
 	free(f.series);
 	return rc;
 }
