@@ -410,6 +410,8 @@ static int take_row(struct csv *c)
 	if (rc || c->keys.v[key].skip)
 		return rc;
 	watch_time(c, &c->keys.v[key], key == known);
+	if (c->part)
+		csv_repeats_row(c, key);
 	return take_values(c, c->ids + (size_t)key * c->table.n_values);
 }
 
@@ -516,10 +518,14 @@ int csv_read(FILE *f, const char *source, const struct import_options *o,
 	} else if (!rc && c.rows.wrong) {
 		rc = csv_wrong(&c, "%s", c.rows.wrong);
 	}
+	if (!rc)
+		rc = csv_repeats_judge(&c);
 	conclude(&c);
 	csv_rows_clear(&c.rows);
 	csv_table_clear(&c.table);
 	csv_keys_clear(&c.keys);
+	csv_keys_clear(&c.times);
+	csv_keys_clear(&c.whole);
 	free(c.ids);
 	free(c.scratch);
 	return rc;

@@ -60,6 +60,7 @@ static int distinguish(struct csv *c, struct csv_rows *head, char *begin)
 	struct csv_table old;
 	int rc = csv_repeats(&c->table, r, c->o, &roles, c->said, c->e);
 
+	c->part = roles.part && !c->o->settled;
 	if (rc <= 0)
 		return rc ? csv_refused(c, rc) : 0;
 	o.member = roles.member;

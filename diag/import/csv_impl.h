@@ -107,12 +107,19 @@ struct csv_roles {
 	const char *member, *group[IMPORT_GROUPS_MAX];
 	size_t n_groups;
 	bool below; /* the member is below the one that the head gave */
+	bool part;  /* the text goes on behind what was looked at */
 };
 
 /* Looks ahead from 'r' for rows that repeat a time of their series. 0: there are few or none; 1:
  * '*roles' separate them; -EINVAL with a sentence without file and line: the user has to say. */
 int csv_repeats(const struct csv_table *t, struct csv_rows *r, const struct import_options *o,
 	struct csv_roles *roles, struct import_said *said, struct err *e);
+
+struct csv;
+/* The same for what is too long to be looked at ahead, in one pass: 'csv_repeats_row' is for each
+ * row of 'key', 'csv_repeats_judge' for the end: -EINVAL with a sentence. */
+void csv_repeats_row(struct csv *c, uint32_t key);
+int csv_repeats_judge(struct csv *c);
 
 uint64_t csv_hash(const char *p, size_t n);
 
@@ -164,6 +171,9 @@ struct csv {
 	uint64_t back, gaps;                 /* rows that lie before, or long after, the last one */
 	unsigned long first_back, first_gap; /* of their series; lines */
 	unsigned long head_lines;            /* before the head */
+	struct csv_keys times, whole;        /* of rows: key and time; all. See csv_repeats_row */
+	unsigned long first_repeat;          /* line; 0: none */
+	bool part;                           /* they are kept */
 	char skipped[CSV_NAME_ROOM + 1];     /* a metric that was not asked for */
 };
 

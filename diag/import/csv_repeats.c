@@ -5,15 +5,20 @@
  * column separates them if its values come again at other times: a text, or whole numbers of which
  * each series has the same ones at nearly all times. Of several, the one that separates most rows
  * is taken, texts before numbers, then the one with the fewest values; then the next one, until at
- * most 1 row in 100 repeats. */
+ * most 1 row in 100 repeats.
+ *
+ * Of a text that is longer than what is looked at, repeats are counted while it is read: of one
+ * time in SAMPLED of each series, so that the rows may come in any order, and little is kept. */
 #include <errno.h>
 #include <math.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
 #include "diag/import/csv_impl.h"
 #include "diag/import/number.h"
+#include "diag/import/repeats.h"
 #include "harness/base/alloc.h"
 
 enum {
@@ -22,8 +27,12 @@ enum {
 	WRONG_SHARE = 20,    /* one in so many, and at least ... is an error */
 	WRONG_LEAST = 3,
 	WRONG_LEAST_SETTLED = 8, /* of a piece that is followed: a corrected sample is none */
-	FEW = 256                /* values of a column of numbers */
+	FEW = 256,               /* values of a column of numbers */
+	SAMPLED = 16,            /* of a long text; a power of two */
+	TURNS_LEAST = 8          /* rows of a value, to know its step */
 };
+
+static const double TURN_EVEN = 0.2; /* of a step */
 
 static const uint32_t none = UINT32_MAX;
 
@@ -40,6 +49,7 @@ struct look {
 	struct column *columns; /* that could separate rows */
 	size_t n_columns, width;
 	uint64_t *cells; /* [row * width]: key, time, whole row, then the columns */
+	double *times;   /* of the rows, in any unit; NULL: not wanted */
 	size_t n_rows, room;
 	uint64_t *set; /* for counting */
 	size_t set_room;
@@ -91,6 +101,17 @@ static uint32_t first_value(const struct look *l)
 	return none;
 }
 
+static double read_time(const struct look *l)
+{
+	char text[64];
+	size_t n = csv_unquote(l->r, l->t->time, text, sizeof(text));
+	double x = NAN;
+
+	if (n < sizeof(text) && number_read(text, n, &x) != NUMBER_OK)
+		iso_time_read(text, n, &x, NULL);
+	return x;
+}
+
 static void take_columns(struct look *l, uint64_t *cell)
 {
 	double x;
@@ -124,7 +145,11 @@ static void scan(struct look *l)
 		if (l->n_rows == l->room) {
 			l->room = l->room ? 2 * l->room : 1024;
 			l->cells = alloc_resize(l->cells, l->room * l->width, sizeof(*l->cells));
+			if (l->times)
+				l->times = alloc_resize(l->times, l->room, sizeof(*l->times));
 		}
+		if (l->times)
+			l->times[l->n_rows] = read_time(l);
 		cell = l->cells + l->n_rows++ * l->width;
 		for (size_t k = 0; k < l->t->n_keys; k++)
 			key = mix(key, field_hash(r, l->t->keys[k]));
@@ -185,6 +210,18 @@ static void list_columns(struct look *l)
 		if (!csv_has_role(l->t, i) && *l->t->names[i] &&
 			!csv_time_name(l->t->names[i], &unit_s))
 			l->columns[l->n_columns++] = (struct column){.at = i, .whole = true};
+}
+
+/* Whether a column that has no role holds text, by the row that was read last. */
+static bool any_text(const struct look *l)
+{
+	double x;
+	bool text = false;
+
+	for (size_t i = 0; i < l->n_columns; i++)
+		text |= l->r->row && l->columns[i].at < l->r->n_fields &&
+			read_field(l->r, l->columns[i].at, &x) == NUMBER_BAD;
+	return text;
 }
 
 /* Whether the values of the column come again, so that it makes series. 'with' are the cells of
@@ -375,11 +412,189 @@ static int separate(struct look *l, size_t repeated, size_t rows, struct csv_rol
 		tell(l, roles, repeated, rows, said);
 		return 1;
 	}
-	if (repeated * WRONG_SHARE > rows && repeated >= least)
+	if (repeats_wrong(repeated, rows, least))
 		return refuse(l, repeated, rows, found, e);
 	import_note(said, "%zu of %zu rows repeat a time of their series; their mean is used",
 		repeated, rows);
 	return 0;
+}
+
+struct turn {
+	uint64_t key, value;
+	double time_s;
+};
+
+static int by_time(const void *a, const void *b)
+{
+	const struct turn *x = a, *y = b;
+
+	if (x->key != y->key)
+		return x->key < y->key ? -1 : 1;
+	return x->time_s < y->time_s ? -1 : x->time_s > y->time_s;
+}
+
+static int by_value(const void *a, const void *b)
+{
+	const struct turn *x = a, *y = b;
+
+	if (x->key == y->key && x->value != y->value)
+		return x->value < y->value ? -1 : 1;
+	return by_time(a, b);
+}
+
+static int compare(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* The middle one of the steps between 'n' rows in order, in 'steps' sorted; 0: there is none. */
+static double usual_step(const struct turn *t, size_t n, double *steps)
+{
+	for (size_t i = 1; i < n; i++)
+		steps[i - 1] = t[i].time_s - t[i - 1].time_s;
+	if (n < 2)
+		return 0;
+	qsort(steps, n - 1, sizeof(*steps), compare);
+	return steps[(n - 1) / 2];
+}
+
+/* How many of a key's rows belong to a value of the column that comes at a step of its own, longer
+ * than that of all of them; '*values': that it has. */
+static size_t own_steps(struct turn *t, size_t n, double *steps, size_t *values)
+{
+	double all;
+	size_t own = 0;
+
+	qsort(t, n, sizeof(*t), by_time);
+	all = usual_step(t, n, steps);
+	qsort(t, n, sizeof(*t), by_value);
+	*values = 0;
+	for (size_t i = 0, end; i < n; i = end, ++*values) {
+		size_t even = 0;
+		double step;
+
+		for (end = i + 1; end < n && t[end].value == t[i].value; end++)
+			;
+		step = usual_step(t + i, end - i, steps);
+		for (size_t s = 0; s + 1 < end - i; s++)
+			even += fabs(steps[s] - step) <= TURN_EVEN * step;
+		if (end - i >= TURNS_LEAST && 5 * even >= 4 * (end - i - 1) && step >= 1.5 * all)
+			own += end - i;
+	}
+	return own;
+}
+
+/* Whether the values of the column take turns in time, as the samples of several hosts do that are
+ * asked one after the other: then they are series, though no time repeats. What a state of one host
+ * has no step of its own. */
+static bool takes_turns(struct look *l, size_t column)
+{
+	struct turn *t = alloc_zero(l->n_rows, sizeof(*t));
+	double *steps = alloc_zero(l->n_rows, sizeof(*steps));
+	size_t shared = 0, own = 0, n = 0;
+
+	for (size_t i = 0; i < l->n_rows; i++)
+		if (isfinite(l->times[i]))
+			t[n++] = (struct turn){l->cells[i * l->width + KEY],
+				l->cells[i * l->width + FIRST + column], l->times[i]};
+	qsort(t, n, sizeof(*t), by_time);
+	for (size_t i = 0, end; i < n; i = end) {
+		size_t values, rows;
+
+		for (end = i + 1; end < n && t[end].key == t[i].key; end++)
+			;
+		rows = own_steps(t + i, end - i, steps, &values);
+		if (values > 1) {
+			shared += end - i;
+			own += rows;
+		}
+	}
+	free(t);
+	free(steps);
+	return n && 2 * shared >= n && 10 * own >= 9 * shared;
+}
+
+/* Looks for the column whose values take turns, where few rows repeat. */
+static int look_for_turns(
+	struct look *l, struct csv_roles *roles, struct import_said *said, struct err *e)
+{
+	for (size_t i = 0; i < l->n_columns; i++) {
+		struct column *c = &l->columns[i];
+
+		if (!c->text || !l->n_rows || !takes_turns(l, i))
+			continue;
+		c->used = true;
+		if (l->t->form == CSV_WIDE || !give_role(l, c, roles))
+			return err_set(e, -EINVAL,
+				"the values of column '%.60s' take turns in time, each at a step of "
+				"its own, so they are not one series: if they name members (disks, "
+				"hosts ...), give --member '%.60s', or --group if they group them",
+				l->t->names[c->at], l->t->names[c->at]);
+		import_note(said,
+			"the values of column '%.60s' take turns in time, each at a step of its "
+			"own: it separates series; member in '%.40s' (--member and --group say "
+			"otherwise)",
+			l->t->names[c->at], roles->member);
+		return 1;
+	}
+	return 0;
+}
+
+struct sampled {
+	uint64_t key, column;
+	double time_s;
+	uint64_t row; /* all of it */
+};
+
+/* Of the hash the high bits: the low ones say where the item lies in its table. */
+static bool is_sampled(uint64_t hash)
+{
+	return !(hash >> 56 & (SAMPLED - 1));
+}
+
+void csv_repeats_row(struct csv *c, uint32_t key)
+{
+	struct look l = {.t = &c->table, .r = &c->rows, .o = c->o};
+	struct sampled item = {.key = c->keys.v[key].hash, .time_s = c->time_s};
+	const size_t n_time = offsetof(struct sampled, row);
+	uint32_t times = c->times.n, whole = c->whole.n, first;
+	const char *name;
+
+	if (!is_sampled(mix(item.key, csv_hash((const char *)&item.time_s, sizeof(item.time_s)))) ||
+		(first = first_value(&l)) == none)
+		return;
+	/* By its name: tables that follow one another may have other columns. */
+	name = c->table.names[first];
+	item.column = csv_hash(name, strlen(name));
+	for (uint32_t i = 0; i < c->rows.n_fields; i++)
+		item.row = mix(item.row, field_hash(&c->rows, i));
+	if (csv_keys_find(&c->whole, (const char *)&item, sizeof(item)) == whole &&
+		csv_keys_find(&c->times, (const char *)&item, n_time) != times && !c->first_repeat)
+		c->first_repeat = c->rows.line;
+}
+
+int csv_repeats_judge(struct csv *c)
+{
+	uint32_t repeated = c->whole.n - c->times.n;
+
+	if (!repeats_wrong(repeated, c->whole.n, WRONG_LEAST))
+		return 0;
+	c->rows.line = c->first_repeat;
+	return csv_wrong(c,
+		"%.0f%% of the rows repeat a time of their series, this one among the first, and "
+		"no column is known to separate them: keep one row for each time, or name key "
+		"columns by --member and --group",
+		100.0 * repeated / c->whole.n);
+}
+
+static void roles_of_head(const struct csv_table *t, bool part, struct csv_roles *roles)
+{
+	*roles = (struct csv_roles){.part = part, .n_groups = t->n_groups};
+	roles->member = t->member == none ? NULL : t->names[t->member];
+	for (size_t g = 0; g < t->n_groups; g++)
+		roles->group[g] = t->names[t->group[g]];
 }
 
 int csv_repeats(const struct csv_table *t, struct csv_rows *r, const struct import_options *o,
@@ -388,26 +603,31 @@ int csv_repeats(const struct csv_table *t, struct csv_rows *r, const struct impo
 	struct csv_rows before = *r;
 	struct look l = {.t = t, .r = r, .o = o};
 	size_t rows, repeated;
+	bool part;
 	int rc = 0;
 
 	r->ahead = true;
 	scan(&l);
+	part = !r->eof || r->next != r->end;
 	rows = distinct(&l, (const size_t[]){TIME, KEY, ROW}, 3);
 	repeated = rows - distinct(&l, (const size_t[]){TIME, KEY}, 2);
-	if (repeated) {
-		*roles = (struct csv_roles){.n_groups = t->n_groups};
-		roles->member = t->member == none ? NULL : t->names[t->member];
-		for (size_t g = 0; g < t->n_groups; g++)
-			roles->group[g] = t->names[t->group[g]];
-		r->next = before.next;
-		list_columns(&l);
+	roles_of_head(t, part, roles);
+	list_columns(&l);
+	if (repeated || (l.n_columns && !o->settled && !o->group[0] && any_text(&l))) {
 		free(l.cells);
 		l.cells = NULL;
 		l.room = 0;
+		l.times = alloc_zero(1, sizeof(*l.times));
+		r->next = before.next;
 		scan(&l);
 		rows = distinct(&l, (const size_t[]){TIME, KEY, ROW}, 3);
 		repeated = rows - distinct(&l, (const size_t[]){TIME, KEY}, 2);
-		rc = separate(&l, repeated, rows, roles, said, e);
+		if (repeated)
+			rc = separate(&l, repeated, rows, roles, said, e);
+		if (!rc && !o->settled && !o->group[0]) {
+			roles_of_head(t, part, roles);
+			rc = look_for_turns(&l, roles, said, e);
+		}
 	}
 	r->ahead = false;
 	r->next = before.next;
@@ -416,6 +636,7 @@ int csv_repeats(const struct csv_table *t, struct csv_rows *r, const struct impo
 	r->wrong = NULL;
 	free(l.columns);
 	free(l.cells);
+	free(l.times);
 	free(l.set);
 	return rc;
 }
