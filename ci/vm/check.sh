@@ -17,7 +17,7 @@ done
 
 ci/vm/image.sh || exit
 tests=()
-for name in ${VM_TESTS:-tracers}; do
+for name in ${VM_TESTS:-tracers faults own ends}; do
 	[[ -f ci/vm/$name.t ]] || { echo "ci/vm/check.sh: there is no ci/vm/$name.t (VM_TESTS)" >&2; exit 2; }
 	tests+=("ci/vm/$name.t")
 done

@@ -64,7 +64,9 @@ volume() {
 left() {
 	each 'exec 2>/dev/null
 		nft list tables | grep culprit; tc qdisc | grep -Ev "^qdisc (noqueue|fq_codel|pfifo_fast|mq) "; ls -A /var/lib/culprit/undo
-		ps -eo stat,comm --no-headers | grep -E "^T| (culprit-.*|sgm?_dd|dd)$"; grep " /srv/data ext4 ro" /proc/mounts; echo end'
+		ps -eo stat,comm --no-headers | grep -E "^T| (culprit-.*|sgm?_dd|dd)$"
+		# By effect: after an error of ext4 /proc/mounts says "rw".
+		[ ! -d /srv/data ] || { touch /srv/data/.left && rm /srv/data/.left; } || echo /srv/data cannot be written; echo end'
 }
 # Bricks of services that systemd-run makes, without glusterd, and their mount on c1; of the nodes named only.
 bricks() {
@@ -91,13 +93,14 @@ scenario() {
 		faults = { $2 }, detectors = { "always-healthy" },
 		phases = { before = "3s", fault = "$3s", after = "1s" }, attempts = ${4:-2},
 		-- The machines are emulated on a busy one, whose load is no news.
-		gates = { clock = "200ms", drift = "200ms", load = "95%", process = "100%", steal = "100%", pressure = "100%", onset = "60s", wait = "20s" },
+		gates = { clock = "200ms", drift = "200ms", load = "95%", process = "100%", steal = "100%", pressure = "100%", onset = "60s", wait = "120s" },
 	}
 	L
 }
 begin() {
 	current=$1
-	culprit run --inventory "$DIR/inventory.lua" --seed 7 -o "$tmp/$1" "$tmp/$1.lua" >"$tmp/$1.said" 2>&1 &
+	# Not by the function, whose process would be another one's parent.
+	"$OUT/culprit" run --inventory "$DIR/inventory.lua" --seed 7 -o "$tmp/$1" "$tmp/$1.lua" >"$tmp/$1.said" 2>&1 9>&- &
 	run=$!
 }
 ended() {

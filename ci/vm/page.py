@@ -2,7 +2,12 @@
 """Makes a page of results from the logs of 'make check-vm':  ci/vm/page.py $OUT/vm/log/*.tap >results/vm-DATE.md"""
 import pathlib, re, sys
 
-TITLES = {"tracers": "Tracers, kernel by kernel"}
+TITLES = {
+    "tracers": "Tracers, kernel by kernel",
+    "faults": "Faults on glusterd's bricks",
+    "own": "Services of systemd-run, netem and io.max",
+    "ends": "What ends while a fault acts",
+}
 
 
 def main():
