@@ -29,22 +29,7 @@ check "no address of another file in the markup" is "$(sed '/<script>/,$d; /id="
 json() { perl -MJSON::PP -0777 -e 'my $v = decode_json(<STDIN>); binmode STDOUT, ":utf8"; print eval $ARGV[0]' "$1" <"$tmp/out.json"; }
 check "two findings" is "$(json '$v->{summary}{findings}')" 2
 
-browser_start "$tmp/browser" || { not_ok "Chromium starts" "$browser_said"; 
-# 40 hosts, each with one slow disk; half a day of samples at the begin and half a day after two weeks.
-perl -e 'srand(4); print "time,host,disk,latency_ms\n"; for my $t (0 .. 71, 2000 .. 2071) { for my $h (1 .. 40) { for my $d (0 .. 4) {
-	my $v = 5 * exp(.1 * (rand() + rand() + rand() - 1.5)) * ($d == 2 ? 1.5 + .1 * $h : 1) * ($h == 40 && $d == 2 && $t == 30 ? 40 : 1);
-	printf "%d,host%d,sd%s,%.3f\n", 1793491200 + 600 * $t, $h, chr(97 + $d), $v } } }' >"$tmp/many.csv"
-"$culprit" diagnose --csv "$tmp/many.csv" --json --report "$tmp/many.html" >"$tmp/out.json"
-browser_open "file://$tmp/many.html"
-check "findings without a plot are counted" holds 'document.querySelector("#members").textContent.includes("findings of members have no plot: only the worst 30")'
-check "... as many as there are" holds 'fleet.findings.filter((f) => f.trace === undefined).length + 30' "$(json 'scalar @{$v->{findings}}')"
-check "a long time without samples is narrow, and marked" holds '[...document.querySelectorAll("#members .card svg")].every((s) =>
-	s.querySelectorAll(".gap").length === 1 && s.querySelector(".gap").width.baseVal.value < s.viewBox.baseVal.width / 3)'
-check "... and curves have the rest" holds '((s) => [...s.querySelectorAll(".line:not(.peak), .lone:not(.peak)")].reduce((sum, e) => sum + e.getBBox().width, 0) /
-	s.viewBox.baseVal.width > .4)(document.querySelector("#members .card svg"))'
-check "a peak of one sample is drawn, and inside" holds 'fleet.traces.some((t) => Math.max(...t.peaks) > 50) &&
-	[...document.querySelectorAll("#members .peak")].every((e) => e.getBBox().y >= 7)'
-done_testing; }
+browser_start "$tmp/browser" || { not_ok "Chromium starts" "$browser_said"; done_testing; }
 browser_open "file://$tmp/r.html"
 check "heading" holds 'document.querySelector("h1").textContent' "2 findings in $tmp/<b>disks.csv"
 check "sections" holds '[...document.querySelectorAll("main > section:not([hidden]) > h2")].map((e) => e.textContent).join("/")' \
@@ -83,4 +68,18 @@ requests() { browser_log performance | perl -MJSON::PP -ne 'my $m = decode_json(
 	print "$m->{params}{request}{url}\n" if $m->{method} eq "Network.requestWillBeSent"' | grep -v '^chrome\|^data:' | sort -u; }
 check "one request: the file" is "$(requests)" "file://$tmp/r.html"
 check "no word on the console" is "$(browser_log browser)" ""
+# 40 hosts, each with one slow disk; half a day of samples at the begin and half a day after two weeks.
+perl -e 'srand(4); print "time,host,disk,latency_ms\n"; for my $t (0 .. 71, 2000 .. 2071) { for my $h (1 .. 40) { for my $d (0 .. 4) {
+	my $v = 5 * exp(.1 * (rand() + rand() + rand() - 1.5)) * ($d == 2 ? 1.5 + .1 * $h : 1) * ($h == 40 && $d == 2 && $t == 30 ? 40 : 1);
+	printf "%d,host%d,sd%s,%.3f\n", 1793491200 + 600 * $t, $h, chr(97 + $d), $v } } }' >"$tmp/many.csv"
+"$culprit" diagnose --csv "$tmp/many.csv" --json --report "$tmp/many.html" >"$tmp/out.json"
+browser_open "file://$tmp/many.html"
+check "findings without a plot are counted" holds 'document.querySelector("#members").textContent.includes("findings of members have no plot: only the worst 30")'
+check "... as many as there are" holds 'fleet.findings.filter((f) => f.trace === undefined).length + 30' "$(json 'scalar @{$v->{findings}}')"
+check "a long time without samples is narrow, and marked" holds '[...document.querySelectorAll("#members .card svg")].every((s) =>
+	s.querySelectorAll(".gap").length === 1 && s.querySelector(".gap").width.baseVal.value < s.viewBox.baseVal.width / 3)'
+check "... and curves have the rest" holds '((s) => [...s.querySelectorAll(".line:not(.peak), .lone:not(.peak)")].reduce((sum, e) => sum + e.getBBox().width, 0) /
+	s.viewBox.baseVal.width > .4)(document.querySelector("#members .card svg"))'
+check "a peak of one sample is drawn, and inside" holds 'fleet.traces.some((t) => Math.max(...t.peaks) > 50) &&
+	[...document.querySelectorAll("#members .peak")].every((e) => e.getBBox().y >= 7)'
 done_testing
