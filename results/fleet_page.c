@@ -38,38 +38,64 @@ static json_t *findings_of(const struct fleet_view *v, const struct fleet_rank *
 	return list;
 }
 
-static json_t *trace_json(
-	const struct fleet_view *v, struct fleet *f, const struct fleet_rank *r, size_t shown)
+/* Of a member or group, with the numbers of its findings. */
+static json_t *trace_json(const struct fleet_view *v, const char *what, const char *name,
+	const struct fleet_rank *r, json_t *findings, const float *ratio, const float *peak)
 {
 	const struct fleet_metric *m = &v->whole->metrics[r->metric];
 	json_t *values = json_array(), *peaks = json_array();
-	float ratio[POINTS], peak[POINTS];
 
-	fleet_trace(f, v->whole, r->member, r->metric, POINTS, ratio, peak);
 	for (size_t i = 0; i < POINTS; i++) {
 		json_array_append_new(values, rounded((double)ratio[i]));
 		json_array_append_new(peaks, rounded((double)peak[i]));
 	}
-	return json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o}", "member",
-		v->whole->members[r->member].path, "metric", m->model->name, "severity",
-		rounded(r->severity), "effect", rounded(r->effect), "limit",
-		rounded(m->limit > 1 ? m->limit : 1), "findings", findings_of(v, r, shown),
-		"values", values, "peaks", peaks);
+	return json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o}", what, name, "metric",
+		m->model->name, "severity", rounded(r->severity), "effect", rounded(r->effect),
+		"limit", rounded(m->limit > 1 ? m->limit : 1), "findings", findings, "values",
+		values, "peaks", peaks);
 }
 
-/* The worst members; a finding that accuses one of them gets its number. */
-static json_t *traces_json(const struct fleet_view *v, struct fleet *f, json_t *findings)
+static void add_trace(json_t *traces, json_t *trace, json_t *findings)
 {
-	json_t *list = json_array(), *trace, *index;
+	json_t *index;
 	size_t k;
 
+	json_array_foreach(jget(trace, "findings"), k, index)
+		json_object_set_new(json_array_get(findings, (size_t)json_integer_value(index)),
+			"trace", json_integer((json_int_t)json_array_size(traces)));
+	json_array_append_new(traces, trace);
+}
+
+/* The worst members, then the worst groups that are accused. A finding gets the number of its
+ * trace. The lasting limit of a metric is that of members: groups have none that is drawn. */
+static json_t *traces_json(const struct fleet_view *v, struct fleet *f, json_t *findings)
+{
+	json_t *list = json_array();
+	float ratio[POINTS], peak[POINTS];
+	size_t shown = json_array_size(findings), groups = 0;
+
 	for (size_t i = 0; i < v->n_ranking && i < TRACES && v->ranking[i].severity > 0; i++) {
-		trace = trace_json(v, f, &v->ranking[i], json_array_size(findings));
-		json_array_foreach(jget(trace, "findings"), k, index)
-			json_object_set_new(
-				json_array_get(findings, (size_t)json_integer_value(index)),
-				"trace", json_integer((json_int_t)i));
-		json_array_append_new(list, trace);
+		const struct fleet_rank *r = &v->ranking[i];
+
+		fleet_trace(f, v->whole, r->member, r->metric, POINTS, ratio, peak);
+		add_trace(list,
+			trace_json(v, "member", v->whole->members[r->member].path, r,
+				findings_of(v, r, shown), ratio, peak),
+			findings);
+	}
+	for (size_t i = 0; i < shown && groups < TRACES; i++) {
+		const struct fleet_finding *g = &v->entries[i].f;
+		const struct fleet_rank r = {g->member, g->metric, g->severity, g->effect};
+		json_t *trace;
+
+		if (g->kind != FINDING_GROUP)
+			continue;
+		fleet_trace_group(f, v->whole, g->member, g->metric, POINTS, ratio, peak);
+		trace = trace_json(v, "group", v->whole->groups[g->member].path, &r,
+			json_pack("[I]", (json_int_t)i), ratio, peak);
+		json_object_del(trace, "limit");
+		add_trace(list, trace, findings);
+		groups++;
 	}
 	return list;
 }

@@ -95,8 +95,10 @@ static void judge(struct fleet *f, double from, double to)
 		return;
 	}
 	sound(r, f);
-	for (uint32_t m = 0; m < r->n_metrics; m++)
+	for (uint32_t m = 0; m < r->n_metrics; m++) {
 		fleet_trace(f, r, 0, m, 7, ratio, peak);
+		fleet_trace_group(f, r, (uint32_t)r->n_groups - 1, m, 7, ratio, peak);
+	}
 	fleet_result_free(r);
 }
 

@@ -19,15 +19,6 @@ const char *const fleet_part_names[FLEET_PARTS] = {
 
 const char *const finding_kind_names[FINDING_KINDS] = {"shift", "bursts", "group", "class"};
 
-/* One judgement of everything. */
-struct verdicts {
-	struct fleet *f;
-	struct fleet_result *r;
-	bool whole;   /* all of the samples, not a window */
-	double weeks; /* at least 1 */
-	unsigned n_judged;
-};
-
 static void note(struct fleet_result *r, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
@@ -51,8 +42,7 @@ static struct fleet_finding *add_finding(struct fleet_result *r, struct fleet_fi
 	return &r->findings[r->n_findings++];
 }
 
-/* Begins a survey of a panel's rows in the part of time that is judged. */
-static struct survey begin(struct verdicts *v, const struct metric *m, const struct panel *p)
+struct survey survey_begin(const struct verdicts *v, const struct metric *m, const struct panel *p)
 {
 	struct survey s = {.fleet = v->f,
 		.panel = p,
@@ -202,54 +192,64 @@ static void add_members(struct verdicts *v, struct survey *s, uint32_t metric)
 	}
 }
 
-/* Judges the groups of one layer by their locations, then those around them. */
-static void judge_groups(struct verdicts *v, const struct survey *below, uint32_t metric)
+void layer_begin(
+	struct verdicts *v, const struct metric *m, const struct survey *below, struct layer *l)
 {
-	const struct metric *m = &v->f->metrics[metric];
-	struct panel p;
-	struct survey s;
 	uint32_t *parents = alloc_zero(below->n_sets, sizeof(*parents));
-	uint32_t *own = alloc_zero(below->n_sets, sizeof(*own));
-	bool further;
 
-	panel_init(&p, v->f->pool, m->panel.step_s);
-	p.shift = m->panel.shift;
+	*l = (struct layer){.own = alloc_zero(below->n_sets, sizeof(*l->own))};
+	panel_init(&l->panel, v->f->pool, m->panel.step_s);
+	l->panel.shift = m->panel.shift;
 	for (size_t i = 0; i < below->n_sets; i++) {
 		const struct set *set = &below->sets[i];
 		uint32_t row;
 
 		if (!set->group)
 			continue;
-		row = panel_add_row(&p);
-		own[row] = set->group;
+		row = panel_add_row(&l->panel);
+		l->own[row] = set->group;
 		parents[row] = v->f->groups[set->group].parent;
 		for (size_t c = 0; c < (below->end - below->first) * PANEL_BLOCK; c++)
 			if (set->location[c])
-				panel_put(&p, row,
+				panel_put(&l->panel, row,
 					below->panel->when[below->first + c / PANEL_BLOCK] *
 							PANEL_BLOCK +
 						(int64_t)(c % PANEL_BLOCK),
 					set->location[c]);
 	}
-	s = begin(v, m, &p);
-	survey_sets(&s, parents);
-	survey_run(&s, NULL);
-	for (uint32_t row = 0; row < s.n_rows; row++)
-		if (s.severity[row] >= 1) {
-			struct fleet_finding finding = {
-				.member = own[row], .metric = metric, .severity = s.severity[row]};
+	l->s = survey_begin(v, m, &l->panel);
+	survey_sets(&l->s, parents);
+	free(parents);
+}
 
-			shape_find(&s, row, m, &finding);
+void layer_clear(struct layer *l)
+{
+	survey_clear(&l->s);
+	panel_clear(&l->panel);
+	free(l->own);
+}
+
+/* Judges the groups of one layer, then those around them. */
+static void judge_groups(struct verdicts *v, const struct survey *below, uint32_t metric)
+{
+	const struct metric *m = &v->f->metrics[metric];
+	struct layer l;
+
+	layer_begin(v, m, below, &l);
+	survey_run(&l.s, NULL);
+	for (uint32_t row = 0; row < l.s.n_rows; row++)
+		if (l.s.severity[row] >= 1) {
+			struct fleet_finding finding = {.member = l.own[row],
+				.metric = metric,
+				.severity = l.s.severity[row]};
+
+			shape_find(&l.s, row, m, &finding);
 			finding.kind = FINDING_GROUP;
 			add_finding(v->r, finding);
 		}
-	further = s.n_sets > 1;
-	if (further)
-		judge_groups(v, &s, metric);
-	survey_clear(&s);
-	panel_clear(&p);
-	free(parents);
-	free(own);
+	if (l.s.n_sets > 1)
+		judge_groups(v, &l.s, metric);
+	layer_clear(&l);
 }
 
 /* The metrics that the work of a metric's members is known by, with the same cells. */
@@ -295,7 +295,7 @@ static void judge_metric(struct verdicts *v, uint32_t metric)
 {
 	struct metric *m = &v->f->metrics[metric];
 	struct fleet_metric *said = (struct fleet_metric *)&v->r->metrics[metric];
-	struct survey s = begin(v, m, &m->panel);
+	struct survey s = survey_begin(v, m, &m->panel);
 	uint32_t *groups = alloc_zero(s.n_rows, sizeof(*groups));
 	struct excuse excuse = loads_of(v->f, m);
 	size_t alone, left_out = 0;
@@ -520,53 +520,4 @@ void fleet_result_free(struct fleet_result *r)
 	free((void *)r->metrics);
 	free(r->ranking);
 	free(r);
-}
-
-void fleet_trace(struct fleet *f, const struct fleet_result *r, uint32_t member, uint32_t metric,
-	size_t n, float *ratio, float *peak)
-{
-	struct verdicts v = {.f = f, .r = (struct fleet_result *)r, .weeks = 1, .n_judged = 1};
-	struct metric *m = &f->metrics[metric];
-	struct survey s = begin(&v, m, &m->panel);
-	uint32_t *groups = alloc_zero(s.n_rows, sizeof(*groups));
-	uint32_t *count = alloc_zero(n, sizeof(*count));
-	uint32_t row = member < m->members_room ? m->row_of[member] : NOBODY;
-
-	memset(ratio, 0, n * sizeof(*ratio));
-	memset(peak, 0, n * sizeof(*peak));
-	for (size_t i = 0; i < s.n_rows; i++) {
-		const struct fleet_member *other = &f->members[m->member_of_row[i]];
-
-		groups[i] = other->group;
-		s.suspect[i] = other->finding >= 0 && other->metric == metric;
-	}
-	survey_sets(&s, groups);
-	for (size_t place = s.first; row != NOBODY && s.set_of[row] != NOBODY && place < s.end;
-		place++) {
-		struct set *set = &s.sets[s.set_of[row]];
-		float d[PANEL_BLOCK];
-
-		if (s.located != set)
-			peers_locate(&s, set);
-		peers_deviations(&s, set, row, place, d);
-		for (size_t c = 0; c < PANEL_BLOCK; c++) {
-			int64_t cell = m->panel.when[place] * PANEL_BLOCK + (int64_t)c;
-			size_t at;
-
-			if (isnan(d[c])) /* also what is not judged */
-				continue;
-			at = (size_t)((double)(cell - s.from) * (double)n /
-				(double)(s.to - s.from));
-			peak[at] = count[at] ? fmaxf(peak[at], d[c]) : d[c];
-			ratio[at] += d[c];
-			count[at]++;
-		}
-	}
-	for (size_t i = 0; i < n; i++) {
-		ratio[i] = count[i] ? expf(ratio[i] / (float)count[i]) : NAN;
-		peak[i] = count[i] ? expf(peak[i]) : NAN;
-	}
-	survey_clear(&s);
-	free(groups);
-	free(count);
 }

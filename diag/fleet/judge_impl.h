@@ -116,6 +116,30 @@ struct ladder {
 /* All windows of a row; locates its set if need be. */
 void ladder_run(struct survey *s, uint32_t row, struct ladder *l);
 
+/* One judgement of everything. */
+struct verdicts {
+	struct fleet *f;
+	struct fleet_result *r;
+	bool whole;   /* all of the samples, not a window */
+	double weeks; /* at least 1 */
+	unsigned n_judged;
+};
+
+/* Begins a survey of a panel's rows in the part of time that is judged. */
+struct survey survey_begin(const struct verdicts *v, const struct metric *m, const struct panel *p);
+
+/* The groups of one layer, as rows that have the sets' locations; compared within the groups around
+ * them. */
+struct layer {
+	struct panel panel;
+	struct survey s;
+	uint32_t *own; /* by row: the group */
+};
+
+void layer_begin(
+	struct verdicts *v, const struct metric *m, const struct survey *below, struct layer *l);
+void layer_clear(struct layer *l);
+
 /* Chooses the statistics for a length of 'cells'. */
 void stats_choose(struct survey *s, double cells);
 /* Computes all statistics of a row. */

@@ -154,13 +154,13 @@ function timeScale(parts, from_s, to_s, left, right) {
 	return Object.assign((t) => place(partOf(t)), {low: from_s, high: to_s, place, partOf});
 }
 
-/* The ratio of one member to its peers over time: a line at 1, the limit, and the findings shaded. */
+/* The ratio of one member or group to its peers over time: a line at 1, a member's limit, and the findings shaded. */
 function tracePlot(t, parts) {
 	const values = [...t.values, ...t.peaks].filter((v) => v !== null && v > 0), span = fleet.to_s - fleet.from_s;
-	const low = Math.min(.8, ...values, 1 / t.limit * .98), high = Math.max(1.25, ...values, t.limit * 1.02);
+	const low = Math.min(.8, ...values, .98 / (t.limit || 1)), high = Math.max(1.25, ...values, 1.02 * (t.limit || 1));
 	const spans = t.findings.map((i) => fleet.findings[i]);
-	const label = t.member + ", " + t.metric + ": ratio to its peers over time; median of the parts shown " +
-		number(median(t.values)) + ", limit " + number(t.limit) + ". " +
+	const label = whom(t) + ", " + t.metric + ": ratio to its peers over time; median of the parts shown " +
+		number(median(t.values)) + (t.limit ? ", limit " + number(t.limit) : "") + ". " +
 		spans.map((f) => kind_words[f.kind] + " from " + moment(f.since_s) + (f.open ? " on" : " to " + moment(f.until_s))).join("; ");
 
 	return plotPlace(label, 170, (width, height) => {
@@ -184,26 +184,27 @@ function tracePlot(t, parts) {
 			width: Math.max(1.5, x(f.open ? fleet.to_s : f.until_s) - x(f.since_s))})),
 		axes(x, y, box, times, (v) => timeLabel(v, unix, span), ticks, (v) => digits(v, 2)),
 		svg("line", {class: "one", x1: box.left, x2: box.right, y1: y(1), y2: y(1)}),
-		svg("line", {class: "limit", x1: box.left, x2: box.right, y1: y(limit), y2: y(limit)}),
+		t.limit ? svg("line", {class: "limit", x1: box.left, x2: box.right, y1: y(limit), y2: y(limit)}) : [],
 		lines(curve(t.peaks), "peak"), lines(curve(t.values))];
 	});
 }
 
 function drawMembers() {
-	const title = el("h2", {id: "members-title"}, "The worst members over time");
+	const groups = fleet.traces.filter((t) => t.group !== undefined), members = fleet.traces.length - groups.length;
+	const title = el("h2", {id: "members-title"}, groups.length ? "The worst groups and members over time" : "The worst members over time");
 
 	if (!fleet.traces.length) {
 		document.getElementById("members").hidden = document.getElementById("nav-members").hidden = true;
 		return;
 	}
 	const parts = axisParts(fleet.traces);
-	const unseen = fleet.findings.filter((f) => f.member !== undefined && f.kind !== "class" && f.trace === undefined).length;
-	const ill = fleet.traces.filter((t) => t.findings.length), others = fleet.traces.filter((t) => !t.findings.length);
+	const unseen = fleet.findings.filter((f) => f.kind !== "class" && f.trace === undefined).length;
+	const ill = [...groups, ...fleet.traces.filter((t) => t.group === undefined && t.findings.length)], others = fleet.traces.filter((t) => !t.findings.length);
 	const card = (t) => {
 		const i = fleet.traces.indexOf(t);
 
-		return el("figure.card", {id: "member-" + i}, el("h3", null, path(t.member)), tracePlot(t, parts),
-			el("figcaption", null, (i + 1) + ". ", t.metric, ", ", times(t.effect), ", severity ", number(t.severity),
+		return el("figure.card", {id: "member-" + i}, el("h3", null, path(whom(t))), tracePlot(t, parts),
+			el("figcaption", null, t.group === undefined ? (i + 1) + ". " : null, t.metric, ", ", times(t.effect), ", severity ", number(t.severity),
 				t.findings.length ? t.findings.map((k) => "; " + kind_words[fleet.findings[k].kind] + ", " +
 					share(fleet.findings[k].share) + " of the time since " + moment(fleet.findings[k].since_s) +
 					(fleet.findings[k].open ? "" : ", until " + moment(fleet.findings[k].until_s))) : "; no finding"));
@@ -212,10 +213,10 @@ function drawMembers() {
 		el("div.plot-grid", null, others.map(card)));
 
 	more.addEventListener("toggle", () => drawPlots(more));
-	fill("members", title, el("p.muted", null, "Ratio of a member to its peers, as means over equal parts of the time, and thinly the worst of each part; above 1 is worse. ",
+	fill("members", title, el("p.muted", null, "Ratio of a member to its peers, or of a group's median to the other groups', as means over equal parts of the time, and thinly the worst of each part; above 1 is worse. ",
 		parts.gaps.length ? "Grey: a long time without samples, drawn narrow. " : "",
-		"Dashed: the ratio that a lasting difference must exceed. Shaded: the time of its findings."),
-	unseen ? el("p.muted", null, plural(unseen, "finding"), " of members ", unseen === 1 ? "has" : "have",
-		" no plot: only the worst ", String(fleet.traces.length), " members are drawn.") : null,
+		"Dashed: the ratio that a member's lasting difference must exceed. Shaded: the time of its findings."),
+	unseen ? el("p.muted", null, plural(unseen, "finding"), unseen === 1 ? " has" : " have", " no plot: only the worst ",
+		plural(members, "member"), groups.length ? " and " + plural(groups.length, "group") : "", " are drawn.") : null,
 	el("div.plot-grid", null, ill.map(card)), others.length ? more : null);
 }

@@ -86,6 +86,9 @@ static void one_sample_and_one_series_find_nothing(void **state)
 		fleet_trace(x.f, x.r, 0, 0, 3, ratio, peak);
 		for (int i = 0; i < 3; i++)
 			assert_true(isnan(ratio[i]) && isnan(peak[i]));
+		fleet_trace_group(x.f, x.r, 0, 0, 3, ratio, peak);
+		for (int i = 0; i < 3; i++)
+			assert_true(isnan(ratio[i]) && isnan(peak[i]));
 		fed_free(&x);
 	}
 }

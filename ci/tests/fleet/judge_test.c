@@ -244,6 +244,7 @@ static void bursts_are_found(void **state)
 static void a_group_is_found_and_its_members_are_silent(void **state)
 {
 	struct world w = plain;
+	float ratio[10], peak[10];
 	struct fed x;
 
 	(void)state;
@@ -253,6 +254,11 @@ static void a_group_is_found_and_its_members_are_silent(void **state)
 	w.ill_disk = 99;
 	x = fed_world(&w, NULL);
 	near(only(&x, FINDING_GROUP, "host3")->effect, 3, 0.4);
+	fleet_trace_group(x.f, x.r, x.r->findings[0].member, 0, 10, ratio, peak);
+	for (int i = 0; i < 10; i++) {
+		near((double)ratio[i], 3, 0.4);
+		assert_true(peak[i] >= ratio[i]);
+	}
 	for (size_t i = 0; i < x.r->n_members; i++)
 		assert_true(x.r->members[i].severity < 1);
 	fed_free(&x);
