@@ -487,8 +487,8 @@ static size_t own_steps(struct turn *t, size_t n, double *steps, size_t *values)
 }
 
 /* Whether the values of the column take turns in time, as the samples of several hosts do that are
- * asked one after the other: then they are series, though no time repeats. What a state of one host
- * has no step of its own. */
+ * asked one after the other: then they are series, though no time repeats. A state of one host has
+ * no step of its own. */
 static bool takes_turns(struct look *l, size_t column)
 {
 	struct turn *t = alloc_zero(l->n_rows, sizeof(*t));
@@ -528,9 +528,10 @@ static int look_for_turns(
 		c->used = true;
 		if (l->t->form == CSV_WIDE || !give_role(l, c, roles))
 			return err_set(e, -EINVAL,
-				"the values of column '%.60s' take turns in time, each at a step of "
-				"its own, so they are not one series: if they name members (disks, "
-				"hosts ...), give --member '%.60s', or --group if they group them",
+				"the values of column '%.60s' take turns in time, each at a step "
+				"of its own, so they are not one series: if they name members "
+				"(disks, hosts ...), give --member '%.60s', or --group if they "
+				"group them",
 				l->t->names[c->at], l->t->names[c->at]);
 		import_note(said,
 			"the values of column '%.60s' take turns in time, each at a step of its "

@@ -1,5 +1,5 @@
-/* Series that the reader of CSV tells apart though no time repeats, and repeats that begin behind what
- * it looks at ahead. */
+/* Series that the reader of CSV tells apart though no time repeats, and repeats that begin behind
+ * what it looks at ahead. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
