@@ -71,7 +71,7 @@ struct trace_request {
 	const pid_t *pids;
 	size_t n_pids;
 	bool skip_ended;     /* ebpf, ptrace: no error if some of pids, but not all, have ended */
-	bool no_descendants; /* ebpf, ptrace: not what pids have forked before */
+	bool no_descendants; /* ebpf, ptrace, strace: not what pids have forked before */
 	char **command;      /* ended by NULL; or NULL: pids are given */
 	struct trace_filter filter;
 	/* A flight recorder: the log has only the last 'ring_ns' (0: all), 'ring_bytes' at most.

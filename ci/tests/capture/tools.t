@@ -66,6 +66,21 @@ check "a command's exit code and output are its own" [ "$? $out $(cat err)" = "7
 check "the command is recorded to its end" grep -q '+++ exited with 7 +++' <(tail -n 1 st2)
 check "from its beginning" grep -q execve st2
 
+# What a process had forked before is recorded with it.
+sh -c 'sh -c "while :; do sleep 0.05; done" & wait' &
+parent=$!
+started+=("$parent")
+until_true 60 pgrep -P $parent >/dev/null
+child=$(pgrep -P $parent)
+started+=("$child")
+tracer strace st4 $parent
+check "a child that was there before is recorded" until_true 60 grep -q "^$child .*clone\|^$child .*fork\|^$child .*wait4" st4
+kill -TERM $tracer
+wait $tracer
+check "stopped, it ends with 0 again" [ $? = 0 ]
+check "the child goes on, untraced" untraced $child
+kill $parent $child
+
 # What it is told to stop goes to the command, also when all children of the tracer are told.
 "$agent" trace --tracer strace -o st3 -- sh -c 'trap "exit 5" INT; echo; while :; do sleep 0.05; done' >up &
 tracer=$!

@@ -6,9 +6,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "diag/capture/tools/tool.h"
+#include "harness/base/auto.h"
 #include "harness/base/file.h"
+#include "harness/base/proc.h"
 
 static bool traced_by(const char *status_path, pid_t tool)
 {
@@ -53,6 +56,33 @@ static int finish(struct external *x, int code, bool told, struct err *e)
 	return 0;
 }
 
+/* strace follows what is forked under it; what was forked before has to be named. What a process
+ * forks after this look, and before strace has it, is missing. */
+static int add_descendants(struct external *x, pid_t **all)
+{
+	auto_free struct proc_id *below = NULL;
+	int count = proc_descendants(x->pids, x->n_pids, &below);
+	size_t n = x->n_pids;
+
+	if (count < 0)
+		return trace_complain(TRACE_EXIT_USAGE, "cannot look for descendants");
+	*all = calloc(n + (size_t)count + 1, sizeof(**all));
+	if (!*all)
+		return trace_complain(TRACE_EXIT_USAGE, "out of memory");
+	memcpy(*all, x->pids, n * sizeof(**all));
+	for (int i = 0; i < count; i++) {
+		bool named = false;
+
+		for (size_t k = 0; k < x->n_pids; k++)
+			named |= x->pids[k] == below[i].pid;
+		if (!named)
+			(*all)[n++] = below[i].pid;
+	}
+	x->pids = *all;
+	x->n_pids = n;
+	return 0;
+}
+
 int strace_trace(const struct trace_request *r, struct err *why)
 {
 	struct external x = {.request = r,
@@ -64,6 +94,7 @@ int strace_trace(const struct trace_request *r, struct err *why)
 		.finish = finish};
 	char *program = external_find("strace", NULL), *numbers = NULL;
 	const char **argv = NULL;
+	pid_t *all = NULL;
 	size_t n = 0;
 	int code;
 
@@ -73,6 +104,13 @@ int strace_trace(const struct trace_request *r, struct err *why)
 	code = external_begin(&x);
 	if (code)
 		goto out;
+	if (!r->command && !r->no_descendants) {
+		code = add_descendants(&x, &all);
+		if (code) {
+			unlink(r->out);
+			goto out;
+		}
+	}
 	argv = calloc(2 * x.n_pids + 16, sizeof(*argv));
 	numbers = calloc(x.n_pids, 16);
 	if (!argv || !numbers) {
@@ -95,6 +133,7 @@ int strace_trace(const struct trace_request *r, struct err *why)
 	code = external_run(&x);
 out:
 	free(argv);
+	free(all);
 	free(numbers);
 	free(program);
 	return code;
