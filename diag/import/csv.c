@@ -9,7 +9,7 @@
  *     wide                    time,sda,sdb,sdc             there is neither
  *
  * Columns are found by their names (csv_head.c), and more of them if rows repeat times of their
- * series (csv_repeats.c): of several that could be the member's, the one of
+ * series, or take turns (csv_repeats.c): of several that could be the member's, the one of
  * the narrowest thing (a disk before its host). Groups are the columns region, datacenter, zone,
  * cluster, rack, enclosure, group, node, server, host, vm, pod, instance ... that are left, in this
  * order; a column 'model' is the widest of them. In the wide form the part of a member's name
