@@ -480,7 +480,8 @@ static size_t own_steps(struct turn *t, size_t n, double *steps, size_t *values)
 		step = usual_step(t + i, end - i, steps);
 		for (size_t s = 0; s + 1 < end - i; s++)
 			even += fabs(steps[s] - step) <= TURN_EVEN * step;
-		if (end - i >= TURNS_LEAST && 5 * even >= 4 * (end - i - 1) && step >= 1.5 * all)
+		if (end - i >= TURNS_LEAST && 5 * even >= 4 * (end - i - 1) && step > 0 &&
+			step >= 1.5 * all)
 			own += end - i;
 	}
 	return own;

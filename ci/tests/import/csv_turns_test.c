@@ -92,6 +92,11 @@ static void states_of_one_host(void **state)
 	for (int i = 0; i < 200; i++)
 		fprintf(t.f, "%d,h1,%s,%d\n", 10 * i, states[i / 10 % 4], i % 7);
 	gives(&t, "ms h1 0 0\nms h1 10 1\nms h1 20 2\n", "column 'state' is not read", NULL);
+	/* Each row several times: most steps are 0. */
+	begin(&t, "time,host,state,ms");
+	for (int i = 0; i < 1000; i++)
+		fprintf(t.f, "%d,h1,%s,%d\n", i / 20 * 10, states[i / 20 % 4], i / 20 % 7);
+	gives(&t, "ms h1 0 0\n", "column 'state' is not read", NULL);
 	begin(&t, "time,host,state,ms");
 	for (int i = 0; i < 200; i++) {
 		drawn = drawn * 6364136223846793005 + 1442695040888963407;
