@@ -1,7 +1,7 @@
 #!/bin/bash
 # make check-vm: tests on virtual machines with Debian's own kernels and systemd; builds their image the first time (five minutes of processor time).
 # VM_TESTS="tracers" runs only that; VM_KERNELS="bookworm" only that kernel. Emulated, so slow: about a minute for a boot.
-# /dev/kvm is not used: on some hosts it is there and guests hang.
+# /dev/kvm is not used: on some hosts it is there and guests hang. Run it on an otherwise idle machine.
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit 2
 export OUT=${OUT:-out}

@@ -20,7 +20,7 @@ acts() { # NAME FAULT CONDITION TEXT
 }
 console() { grep -aq "$1" "$DIR/$victim.console"; }
 
-# The orchestrator is killed: the lease of 10 s ends on the nodes.
+# The orchestrator is killed: its connections end, or else the lease of 10 s.
 acts killed hang 'pgrep -r T glusterfsd' "hang acts"
 kill -KILL $run
 ended 137 "the orchestrator is killed"

@@ -99,7 +99,7 @@ scenario() {
 }
 begin() {
 	current=$1
-	# Not by the function, whose process would be another one's parent.
+	# Not through the function culprit: $! would be its subshell, not the program.
 	"$OUT/culprit" run --inventory "$DIR/inventory.lua" --seed 7 -o "$tmp/$1" "$tmp/$1.lua" >"$tmp/$1.said" 2>&1 9>&- &
 	run=$!
 }

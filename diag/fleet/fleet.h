@@ -152,7 +152,7 @@ double fleet_windows_pay(const struct fleet_windows *w, uint32_t metric, double 
  * judged (NAN: no sample), of the member's metric. Above 1: worse. 'peak': the worst in each. */
 void fleet_trace(struct fleet *f, const struct fleet_result *r, uint32_t member, uint32_t metric,
 	size_t n, float *ratio, float *peak);
-/* The same of a group to the groups beside it: of the medians of their members. */
+/* The same for a group, compared with the other groups by the medians of their members. */
 void fleet_trace_group(struct fleet *f, const struct fleet_result *r, uint32_t group,
 	uint32_t metric, size_t n, float *ratio, float *peak);
 
