@@ -10,27 +10,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum {
-	FLOW_HEADER = 64, /* no field lies beyond */
-	FLOW_LAYERS = 12,
-	FLOW_VALUES = 8,
-};
+#include "diag/derive/header.h"
 
-/* A number in the header: 'size' bytes (1, 2, 4, 8; 0: there is no such field) at 'offset', ANDed
- * with 'mask', plus 'addend'. */
-struct flow_field {
-	uint8_t offset, size;
-	bool big; /* big-endian */
-	uint64_t mask;
-	int64_t addend;
-};
-
-/* A field that must have one of some values; 'n' 0: there is no such check. */
-struct flow_values {
-	struct flow_field field;
-	uint64_t values[FLOW_VALUES];
-	uint8_t n;
-};
+enum { FLOW_LAYERS = 12 };
 
 struct flow_name {
 	uint32_t program, number; /* program: 0 if the protocol has none */
