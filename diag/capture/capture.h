@@ -64,6 +64,10 @@ struct trace_request {
 	/* "auto": ebpf, or ptrace with a word on standard error where the kernel refuses. */
 	const char *tracer;
 	enum trace_mode mode;
+	/* TRACE_SUMS: messages of more bytes (0: none) are summed apart, as bulk data; those of
+	 * 'bulk_header' bytes at most are only their headers, and not counted. */
+	uint64_t bulk_above;
+	uint32_t bulk_header;
 	bool heads;      /* TRACE_FLOW: record_call.head, too */
 	bool causal;     /* TRACE_FLOW: record_call.cpu_ns and record_fd.peer, too */
 	const char *out; /* file to make */

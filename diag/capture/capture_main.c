@@ -1,5 +1,6 @@
 #include "diag/capture/capture.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
@@ -205,6 +206,8 @@ static void usage(FILE *f)
 	      "                    each second, process, class of call and of descriptor;\n"
 	      "                    flow: events, with positions in the byte streams of TCP\n"
 	      "                    connections and requests to FUSE mounts (ebpf only)\n"
+	      "  --bulk BYTES[,HEADER]  sums: messages of more bytes are bulk data, summed\n"
+	      "                    apart; those of HEADER bytes or fewer are not counted\n"
 	      "  --heads           flow: with the first 32 bytes, at most, that each call\n"
 	      "                    moved on a TCP socket or /dev/fuse\n"
 	      "  --causal          flow: with each thread's processor time, and which Unix\n"
@@ -348,6 +351,23 @@ static int set_bound(struct trace_options *o, const char *text)
 	return 0;
 }
 
+static int set_bulk(struct trace_options *o, const char *text)
+{
+	char *end;
+	unsigned long long above = strtoull(text, &end, 10), header = 0;
+
+	if (isdigit((unsigned char)*text) && *end == ',' && isdigit((unsigned char)end[1]))
+		header = strtoull(end + 1, &end, 10);
+	if (!isdigit((unsigned char)*text) || *end || !above || above > 1ull << 32 ||
+		header >= above)
+		return bad("--bulk takes 1 to 4294967296 bytes, and after a comma fewer of a "
+			   "header, not '%s'",
+			text);
+	o->r.bulk_above = above;
+	o->r.bulk_header = (uint32_t)header;
+	return 0;
+}
+
 static int add_path(struct trace_options *o, const char *path)
 {
 	if (*path != '/')
@@ -378,6 +398,8 @@ static int finish(struct trace_options *o, int argc, char **argv)
 		o->r.command = argv + optind;
 	if (o->r.causal && o->r.mode != TRACE_FLOW)
 		return trace_complain(TRACE_EXIT_USAGE, "--causal needs --mode flow");
+	if (o->r.bulk_above && o->r.mode != TRACE_SUMS)
+		return trace_complain(TRACE_EXIT_USAGE, "--bulk needs --mode sums");
 	if (o->r.heads && o->r.mode != TRACE_FLOW)
 		return trace_complain(TRACE_EXIT_USAGE, "--heads needs --mode flow");
 	if (o->r.bound_bytes && o->r.ring_ns)
@@ -410,6 +432,7 @@ static int parse(int argc, char **argv, struct trace_options *o)
 		{"calls", required_argument, NULL, 'k'},
 		{"client", required_argument, NULL, 'l'},
 		{"memory", required_argument, NULL, 'M'},
+		{"bulk", required_argument, NULL, 'u'},
 		{"heads", no_argument, NULL, 'H'},
 		{"causal", no_argument, NULL, 'A'},
 		{"ring", required_argument, NULL, 'R'},
@@ -452,6 +475,7 @@ static int parse(int argc, char **argv, struct trace_options *o)
 		case 'T': code = add_number(optarg, o->tids, &o->r.filter.n_tids); break;
 		case 'g': o->r.filter.cgroup = optarg; break;
 		case 'P': code = add_path(o, optarg); break;
+		case 'u': code = set_bulk(o, optarg); break;
 		case 'H': o->r.heads = true; break;
 		case 'A': o->r.causal = true; break;
 		case 's': code = choose(o, "process", optarg); break;

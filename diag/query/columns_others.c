@@ -237,6 +237,11 @@ GET(messages)
 	give_int(out, SUM(row).messages);
 }
 
+GET(bulk)
+{
+	give_int(out, SUM(row).bulk);
+}
+
 GET(sum_device)
 {
 	if (SUM(row).fd_class == FD_CLASS_DISK)
@@ -286,6 +291,7 @@ const struct column columns_sums[] = {
 	{"fd_class", COLUMN_TEXT, 0, get_fd_class,
 		"of their descriptors: disk, server (accepted), client (connected), other, none"},
 	{"messages", COLUMN_INT, 0, get_messages, "1: whole messages are counted, not calls"},
+	{"bulk", COLUMN_INT, 0, get_bulk, "1: messages of bulk data, not requests or responses"},
 	{"device", COLUMN_TEXT, 0, get_sum_device, "disk: major:minor"},
 	{"local", COLUMN_TEXT, 0, get_sum_local, "own address of the sockets"},
 	{"peer", COLUMN_TEXT, 0, get_sum_peer, "the other end's address"},

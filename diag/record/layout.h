@@ -1,5 +1,5 @@
 /*
- * Layout of a trace log, version 7. All numbers are little-endian; crc is zlib's crc32.
+ * Layout of a trace log, version 8. All numbers are little-endian; crc is zlib's crc32.
  *
  *   head    192 bytes:
  *      0  "CULPRLOG"
@@ -17,9 +17,10 @@
  *
  * Version. It changes whenever a program that knows the old layout would misread the new one or
  * refuse a record of it. A program writes one version and reads those that are part of it: version
- * 6, which has no UNSEEN; version 5, which has no processor times and no peers of sockets either;
- * version 4, which has no FUSE, MARK, names, positions or heads of calls either; and version 3,
- * which has no 'asked' either. Its refusal of others names the newest and the oldest.
+ * 7, which has no bulk data in SUM; version 6, which has no UNSEEN either; version 5, which has no
+ * processor times and no peers of sockets either; version 4, which has no FUSE, MARK, names,
+ * positions or heads of calls either; and version 3, which has no 'asked' either. Its refusal of
+ * others names the newest and the oldest.
  *
  * Each block can be decoded without earlier ones. "Last" means the last record before it in the
  * block that has the field, 0 if there is none. v is a LEB128 varint, z a zigzag varint. The first
@@ -55,9 +56,9 @@
  *   FUSE    byte; z start; v pid, tid; z difference to the last unique; v nodeid, device, opcode;
  *           bit 3 of the byte: ended; then z error
  *   SUM     byte; z start; v pid; u8 class; u8 fd_class; bit 3 of the byte: messages, 4: selected.
- *           Bit 5: v device. Bit 6: local, remote as in FD. v count, errors, failed, failed_ns,
- *           bytes, total_ns, max_ns; v set of the histogram's buckets that are not 0; v each of
- *           them
+ *           Bit 5: v device. Bit 6: local, remote as in FD. Bit 7: bulk. v count, errors, failed,
+ *           failed_ns, bytes, total_ns, max_ns; v set of the histogram's buckets that are not 0; v
+ *           each of them
  *   READING byte; z start; v what; bit 3 of the byte: peer as an address in FD; bit 4: accepted;
  *           v count; f64 sum; f64 max, left out if bit 5 (max is sum)
  *   MARK    byte; z start; v text length with its NUL; text
@@ -80,7 +81,7 @@
 
 #define LAYOUT_MAGIC "CULPRLOG"
 enum {
-	LAYOUT_VERSION = 7,
+	LAYOUT_VERSION = 8,
 	LAYOUT_OLDEST = 3, /* that can be read */
 	LAYOUT_HEAD = 192,
 	LAYOUT_HOW = 168,
@@ -94,6 +95,7 @@ enum {
 	LAYOUT_FLOWS = 5,  /* the first version with records of flows */
 	LAYOUT_CAUSAL = 6, /* with processor times and peers */
 	LAYOUT_UNSEEN = 7, /* with what was not seen */
+	LAYOUT_BULK = 8,   /* with sums of bulk data */
 	LAYOUT_FIELDS = 12,
 	LAYOUT_BIG_NR = 1023,
 };

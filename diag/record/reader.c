@@ -644,6 +644,9 @@ static bool get_sum(struct log_reader *r, uint8_t tag)
 	memset(s, 0, sizeof(*s));
 	s->messages = tag >> 3 & 1;
 	s->selected = tag >> 4 & 1;
+	s->bulk = tag >> 7;
+	if (s->bulk && r->head.version < LAYOUT_BULK)
+		return false;
 	if (!get_start(r, &s->start_ns) || !get_u32(r, &s->pid) || !get_byte(r, &s->class) ||
 		s->class >= CALL_CLASS_COUNT || !get_byte(r, &s->fd_class) ||
 		s->fd_class >= FD_CLASS_COUNT)

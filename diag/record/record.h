@@ -190,9 +190,10 @@ struct record_sum {
 	uint32_t pid;
 	uint8_t class;    /* enum call_class */
 	uint8_t fd_class; /* enum fd_class */
-	bool messages;
-	bool selected;   /* disk: the file matches the tracer's path filter, or there is none */
-	uint64_t device; /* disk: as st_dev; of a block device its own number */
+	bool messages;    /* whole messages are counted, not calls */
+	bool bulk;        /* messages: of bulk data, and not requests or responses */
+	bool selected;    /* disk: the file matches the tracer's path filter, or there is none */
+	uint64_t device;  /* disk: as st_dev; of a block device its own number */
 	/* SERVER, CLIENT of families INET, INET6. The port of the client's end is 0: sums do not
 	 * tell clients' ports apart. */
 	struct sockaddr_storage local, remote;

@@ -399,7 +399,7 @@ static uint8_t *put_sum(struct layout_state *st, uint8_t *p, const struct record
 	uint64_t set = 0;
 
 	*p++ = (uint8_t)(RECORD_SUM | s->messages << 3 | s->selected << 4 | (s->device != 0) << 5 |
-		addresses << 6);
+		addresses << 6 | s->bulk << 7);
 	p = put_start(st, p, s->start_ns);
 	p = put_varint(p, s->pid);
 	*p++ = s->class;

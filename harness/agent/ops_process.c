@@ -136,7 +136,7 @@ int op_run(struct agent *a, json_t *id, json_t *args, struct err *e)
 /* ---- process.* ---- */
 
 struct tracer_numbers {
-	char memory[32], ring[32], bound[32], ready[16];
+	char memory[32], ring[32], bound[32], bulk[48], ready[16];
 };
 
 /* Appends the words of our own tracer, up to where what is traced begins. 'spec' has the arguments
@@ -165,6 +165,12 @@ static int add_tracer(struct agent *a, struct handle *h, const json_t *spec,
 	}
 	if (mode)
 		ADD(s, "--mode", mode);
+	if (jget(spec, "bulk")) {
+		snprintf(number->bulk, sizeof(number->bulk), "%lld,%lld",
+			(long long)jget_int(jget(spec, "bulk"), "above"),
+			(long long)jget_int(jget(spec, "bulk"), "header"));
+		ADD(s, "--bulk", number->bulk);
+	}
 	if (jget_true(spec, "heads"))
 		ADD(s, "--heads");
 	if (jget_true(spec, "causal"))

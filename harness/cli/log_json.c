@@ -109,9 +109,9 @@ static void json_sum(json_t *o, const struct record_sum *s)
 	int n = SUM_BUCKETS;
 
 	json_object_update_new(o,
-		json_pack("{s:s s:s s:b s:b}", "class", call_class_name(s->class), "fd_class",
-			fd_class_name(s->fd_class), "messages", s->messages, "selected",
-			s->selected));
+		json_pack("{s:s s:s s:b s:b s:b}", "class", call_class_name(s->class), "fd_class",
+			fd_class_name(s->fd_class), "messages", s->messages, "bulk", s->bulk,
+			"selected", s->selected));
 	if (s->fd_class == FD_CLASS_DISK)
 		json_int(o, "device", (json_int_t)s->device);
 	if (s->local.ss_family)

@@ -219,7 +219,8 @@ static void print_sum(const struct record_sum *s)
 	for (int i = 0; i < SUM_BUCKETS; i++)
 		histogram[i] = s->histogram[i];
 	printf("=== %s%s", call_class_name(s->class),
-		s->messages                      ? " messages"
+		s->bulk                          ? " bulk data"
+			: s->messages            ? " messages"
 			: s->class == CALL_OTHER ? " calls"
 						 : "");
 	if (s->fd_class != FD_CLASS_NONE)

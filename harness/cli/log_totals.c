@@ -119,7 +119,7 @@ static void key_of_sum(const struct view *v, const struct record_sum *s, char *k
 			key_add(key, size, fd_class_words(s->fd_class));
 	}
 	if (s->messages)
-		key_add(key, size, "messages");
+		key_add(key, size, s->bulk ? "bulk data" : "messages");
 	if (!(by & (BY_PATH | BY_FILE)))
 		return;
 	if (s->fd_class == FD_CLASS_DISK)

@@ -142,6 +142,7 @@ static void fill_sum(struct record_sum *s)
 		.class = draw() % CALL_CLASS_COUNT,
 		.fd_class = draw() % FD_CLASS_COUNT,
 		.messages = draw() & 1,
+		.bulk = draw() & 1,
 		.selected = draw() & 1,
 		.device = draw() & 1 ? any() : 0,
 		.count = any(),
@@ -614,8 +615,9 @@ static void test_older_versions_have_less(void **state)
 		{.type = RECORD_CALL, .call = {.offset = 1, .timed = true}},
 		{.type = RECORD_FD, .fd = {.open = true, .path = "", .kind = FD_SOCKET, .peer = 1}},
 		{.type = RECORD_UNSEEN},
+		{.type = RECORD_SUM, .sum = {.messages = true, .bulk = true}},
 	};
-	enum { CAUSAL = 5, UNSEEN = 7 /* the first of them that came later */ };
+	enum { CAUSAL = 5, UNSEEN = 7, BULK = 8 /* the first of them that came later */ };
 	struct log_writer *w;
 	struct err e;
 	uint64_t n;
@@ -624,7 +626,8 @@ static void test_older_versions_have_less(void **state)
 	for (size_t i = 0; i < sizeof(records) / sizeof(records[0]); i++) {
 		const uint8_t older = i < CAUSAL ? LAYOUT_FLOWS - 1
 			: i < UNSEEN             ? LAYOUT_CAUSAL - 1
-						 : LAYOUT_UNSEEN - 1;
+			: i < BULK               ? LAYOUT_UNSEEN - 1
+						 : LAYOUT_BULK - 1;
 		int fd;
 
 		unlink(path);

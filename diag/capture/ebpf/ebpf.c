@@ -251,6 +251,8 @@ static int prepare(struct ebpf *x, struct err *e)
 	skel->rodata->wake_at = x->ring_bytes / 4;
 	bpf_map__set_max_entries(skel->maps.rings, (uint32_t)x->cpus);
 	if (r->mode == TRACE_SUMS) {
+		skel->rodata->bulk_above = r->bulk_above;
+		skel->rodata->bulk_header = r->bulk_header;
 		bpf_map__set_max_entries(skel->maps.described, 1);
 		bpf_map__set_max_entries(skel->maps.second_sums, sum_entries(r, x->cpus));
 		bpf_map__set_max_entries(skel->maps.messages, SOCKETS);
@@ -669,6 +671,20 @@ static int start(struct ebpf *x, struct err *e)
 	return rc;
 }
 
+static struct sums *new_sums(struct ebpf *x)
+{
+	const struct sums_spec spec = {.sums_fd = bpf_map__fd(x->skel->maps.second_sums),
+		.messages_fd = bpf_map__fd(x->skel->maps.messages),
+		.pollers_fd = bpf_map__fd(x->skel->maps.pollers),
+		.cpus = x->cpus,
+		.bulk_above = x->r->bulk_above,
+		.bulk_header = x->r->bulk_header,
+		.fn = write_record,
+		.ctx = x};
+
+	return sums_new(&spec);
+}
+
 int ebpf_trace(const struct trace_request *r, struct err *why)
 {
 	static const enum log_how how[] = {
@@ -705,9 +721,7 @@ int ebpf_trace(const struct trace_request *r, struct err *why)
 		rc = log_flush(x.log, &e); /* the head: a log from now on, whatever becomes of us */
 	x.events = ebpf_events_new(x.rules, write_record, &x);
 	if (r->mode == TRACE_SUMS)
-		x.sums = sums_new(bpf_map__fd(x.skel->maps.second_sums),
-			bpf_map__fd(x.skel->maps.messages), bpf_map__fd(x.skel->maps.pollers),
-			x.cpus, write_record, &x);
+		x.sums = new_sums(&x);
 	if (rc < 0 || !x.events || (r->mode == TRACE_SUMS && !x.sums)) {
 		code = trace_complain(TRACE_EXIT_NOT_WHOLE, rc < 0 ? e.text : "out of memory");
 		goto out;

@@ -75,9 +75,17 @@ int64_t first_seen_ns(
  */
 struct sums;
 
-/* Takes the descriptors of the maps, which stay the caller's. NULL: out of memory. */
-struct sums *sums_new(
-	int sums_fd, int messages_fd, int pollers_fd, int cpus, record_fn fn, void *ctx);
+struct sums_spec {
+	int sums_fd, messages_fd, pollers_fd; /* of the maps; they stay the caller's */
+	int cpus;
+	uint64_t bulk_above; /* as trace_request has them */
+	uint32_t bulk_header;
+	record_fn fn;
+	void *ctx;
+};
+
+/* '*spec' is copied. NULL: out of memory. */
+struct sums *sums_new(const struct sums_spec *spec);
 void sums_free(struct sums *s);
 
 /* Writes and forgets the seconds that are over at 'now_ns' (CLOCK_REALTIME; INT64_MAX: all). 0, or

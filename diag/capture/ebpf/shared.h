@@ -212,10 +212,12 @@ struct sum_key {
 	u32 second, pid;
 	u32 dev; /* DISK: as the kernel has it */
 	u16 family, local_port, remote_port;
-	u8 class, fd_class, messages, selected;
+	u8 class, fd_class, messages, selected; /* messages: enum counted */
 	u8 pad[2];
 	u8 local[16], remote[16];
 };
+
+enum counted { COUNTED_CALLS, COUNTED_MESSAGES, COUNTED_BULK };
 
 enum { SUM_HISTOGRAM = 40 };
 

@@ -13,29 +13,21 @@
 #define LATE_NS 50000000
 
 struct sums {
-	int sums_fd, messages_fd, pollers_fd, cpus;
+	struct sums_spec spec;
 	int64_t done_s;       /* seconds before it have been read */
 	struct sum *values;   /* one a CPU */
 	struct sum_key *keys; /* of one pass */
 	size_t room;
-	record_fn fn;
-	void *ctx;
 };
 
-struct sums *sums_new(
-	int sums_fd, int messages_fd, int pollers_fd, int cpus, record_fn fn, void *ctx)
+struct sums *sums_new(const struct sums_spec *spec)
 {
 	struct sums *s = calloc(1, sizeof(*s));
 
 	if (!s)
 		return NULL;
-	*s = (struct sums){.sums_fd = sums_fd,
-		.messages_fd = messages_fd,
-		.pollers_fd = pollers_fd,
-		.cpus = cpus,
-		.fn = fn,
-		.ctx = ctx};
-	s->values = calloc((size_t)cpus, sizeof(*s->values));
+	s->spec = *spec;
+	s->values = calloc((size_t)spec->cpus, sizeof(*s->values));
 	if (!s->values) {
 		sums_free(s);
 		return NULL;
@@ -78,7 +70,8 @@ static void emit(struct sums *s, const struct sum_key *k, const struct sum *v)
 		.pid = k->pid,
 		.class = k->class,
 		.fd_class = k->fd_class,
-		.messages = k->messages,
+		.messages = k->messages != COUNTED_CALLS,
+		.bulk = k->messages == COUNTED_BULK,
 		.selected = k->selected,
 		.device = k->dev ? makedev(k->dev >> 20, k->dev & 0xfffff) : 0,
 		.count = v->count,
@@ -95,17 +88,17 @@ static void emit(struct sums *s, const struct sum_key *k, const struct sum *v)
 	}
 	for (int i = 0; i < SUM_BUCKETS; i++)
 		r->histogram[i] = v->histogram[i];
-	s->fn(s->ctx, &rec);
+	s->spec.fn(s->spec.ctx, &rec);
 }
 
 static void take(struct sums *s, const struct sum_key *k)
 {
 	struct sum all = {0};
 
-	if (bpf_map_lookup_elem(s->sums_fd, k, s->values) < 0)
+	if (bpf_map_lookup_elem(s->spec.sums_fd, k, s->values) < 0)
 		return;
-	bpf_map_delete_elem(s->sums_fd, k);
-	for (int cpu = 0; cpu < s->cpus; cpu++) {
+	bpf_map_delete_elem(s->spec.sums_fd, k);
+	for (int cpu = 0; cpu < s->spec.cpus; cpu++) {
 		const struct sum *v = &s->values[cpu];
 
 		all.count += v->count;
@@ -139,7 +132,7 @@ int sums_read(struct sums *s, int64_t now_ns)
 		return 0;
 	s->done_s = over_s;
 	/* Keys first: what is deleted under way would make the walk begin anew. */
-	while (bpf_map_get_next_key(s->sums_fd, last, &key) == 0) {
+	while (bpf_map_get_next_key(s->spec.sums_fd, last, &key) == 0) {
 		if (n == s->room) {
 			size_t room = s->room ? s->room * 2 : 256;
 			struct sum_key *keys = realloc(s->keys, room * sizeof(*keys));
@@ -167,7 +160,7 @@ static bool is_whole(struct sums *s, const struct message_state *m)
 		return false;
 	if (m->answered)
 		return true;
-	return !m->left && bpf_map_lookup_elem(s->pollers_fd, &m->tid, &polled_ns) == 0 &&
+	return !m->left && bpf_map_lookup_elem(s->spec.pollers_fd, &m->tid, &polled_ns) == 0 &&
 		polled_ns > m->end_ns;
 }
 
@@ -175,15 +168,16 @@ void sums_end_messages(struct sums *s, uint32_t pid, int64_t clock_ns)
 {
 	struct message_key key, next;
 	struct message_state m;
-	bool more = bpf_map_get_next_key(s->messages_fd, NULL, &next) == 0;
+	bool more = bpf_map_get_next_key(s->spec.messages_fd, NULL, &next) == 0;
 
 	while (more) {
 		key = next;
-		more = bpf_map_get_next_key(s->messages_fd, &key, &next) == 0;
-		if ((pid && key.pid != pid) || bpf_map_lookup_elem(s->messages_fd, &key, &m) < 0)
+		more = bpf_map_get_next_key(s->spec.messages_fd, &key, &next) == 0;
+		if ((pid && key.pid != pid) ||
+			bpf_map_lookup_elem(s->spec.messages_fd, &key, &m) < 0)
 			continue;
-		bpf_map_delete_elem(s->messages_fd, &key);
-		if (is_whole(s, &m)) {
+		bpf_map_delete_elem(s->spec.messages_fd, &key);
+		if (is_whole(s, &m) && m.bytes > s->spec.bulk_header) {
 			uint64_t took_ns = m.end_ns - m.start_ns;
 			struct sum one = {.count = 1,
 				.bytes = m.bytes,
@@ -192,9 +186,12 @@ void sums_end_messages(struct sums *s, uint32_t pid, int64_t clock_ns)
 			int bucket = took_ns ? 63 - __builtin_clzll(took_ns) : 0;
 
 			one.histogram[bucket < SUM_BUCKETS ? bucket : SUM_BUCKETS - 1] = 1;
+			m.key.messages = s->spec.bulk_above && m.bytes > s->spec.bulk_above
+				? COUNTED_BULK
+				: COUNTED_MESSAGES;
 			m.key.second = (uint32_t)(((int64_t)m.end_ns + clock_ns) / 1000000000);
 			emit(s, &m.key, &one);
 		}
 	}
-	bpf_map_delete_elem(s->pollers_fd, &pid);
+	bpf_map_delete_elem(s->spec.pollers_fd, &pid);
 }

@@ -27,6 +27,10 @@ struct {
 	__type(value, u64);
 } pollers SEC(".maps");
 
+/* As trace_request has them; set before load. */
+const volatile u64 bulk_above;
+const volatile u32 bulk_header;
+
 static const struct sum no_sum;
 static const struct message_state no_message;
 
@@ -189,6 +193,14 @@ static __noinline void sum_add(struct sum_key *k, u64 end_ns, u64 took_ns, s64 r
 		s->histogram[bucket]++;
 }
 
+static __always_inline void message_count(struct message_state *m)
+{
+	if (m->bytes <= bulk_header)
+		return;
+	m->key.messages = bulk_above && m->bytes > bulk_above ? COUNTED_BULK : COUNTED_MESSAGES;
+	sum_add(&m->key, m->end_ns, m->end_ns - m->start_ns, m->bytes);
+}
+
 /* The message is over: counted if it is whole, that is, if the next read were by 'tid' (0:
  * nobody's) and asked for so many bytes. */
 static __always_inline bool message_end(
@@ -209,7 +221,7 @@ static __always_inline bool message_end(
 	}
 	if (tid ? asked && asked == m->left : m->left && !m->answered)
 		return false;
-	sum_add(&m->key, m->end_ns, m->end_ns - m->start_ns, m->bytes);
+	message_count(m);
 	return true;
 }
 
@@ -282,9 +294,8 @@ static __noinline void message_read(struct traced_thread *t, s64 result, u64 now
 		m->tid = t->tid;
 		m->wanted_more = m->answered = 0;
 		m->key = t->key;
-		m->key.messages = 1;
 	} else if (result == -AGAIN && message_begins_anew(m, asked)) {
-		sum_add(&m->key, m->end_ns, m->end_ns - m->start_ns, m->bytes);
+		message_count(m);
 		message_clear(m);
 	} else if (result == -AGAIN) {
 		m->wanted_more = 1;
