@@ -36,6 +36,9 @@ void message_read(struct message *m, const struct record *rec, uint64_t asked)
 	if (!m->bytes) {
 		m->start_ns = c->start_ns;
 		m->first = asked;
+		m->head_size = c->head_size;
+		if (c->head_size)
+			memcpy(m->head, c->head, c->head_size);
 	}
 	if (!asked || asked != m->left)
 		m->exact = m->bytes && asked != m->first;
@@ -46,6 +49,19 @@ void message_read(struct message *m, const struct record *rec, uint64_t asked)
 	m->tid = c->tid;
 	m->last = rec->number;
 	m->wanted_more = m->answered = false;
+}
+
+enum message_kind message_kind(const struct message *m, const struct bulk_rule *rule)
+{
+	const uint64_t known = (1ull << m->head_size) - 1;
+
+	if (m->bytes <= rule->header)
+		return MESSAGE_HEADER;
+	if (rule->kind.n && rule->check.n && flow_field_known(&rule->check.field, known) &&
+		flow_field_known(&rule->kind.field, known) &&
+		flow_values_have(&rule->check, m->head))
+		return flow_values_have(&rule->kind, m->head) ? MESSAGE_BULK : MESSAGE_REQUEST;
+	return rule->above && m->bytes > rule->above ? MESSAGE_BULK : MESSAGE_REQUEST;
 }
 
 bool message_nothing(struct message *m, uint64_t asked)

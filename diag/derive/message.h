@@ -5,7 +5,24 @@
 #ifndef CULPRIT_DIAG_DERIVE_MESSAGE_H
 #define CULPRIT_DIAG_DERIVE_MESSAGE_H
 
+#include "diag/derive/header.h"
 #include "diag/record/stream.h"
+
+/* Which messages are bulk data, and so neither request nor response: 'bulk' of the file system's
+ * Lua file (harness/fs/README.md). All zero: none is. */
+struct bulk_rule {
+	uint64_t above;  /* messages of more bytes; 0: none */
+	uint32_t header; /* of so many bytes at most: only a header, whose data were read apart */
+	/* Where a log has messages' heads, these tell, whatever the size: every message has
+	 * 'check', bulk data 'kind'. n 0: they do not. */
+	struct flow_values check, kind;
+};
+
+enum message_kind {
+	MESSAGE_REQUEST, /* or a response */
+	MESSAGE_BULK,
+	MESSAGE_HEADER, /* nothing but the header of bulk data */
+};
 
 struct message {
 	int64_t start_ns, end_ns; /* of the first and the last read that brought data */
@@ -17,6 +34,8 @@ struct message {
 	bool wanted_more;         /* a read failed with EAGAIN since the last data */
 	bool exact;               /* the last read's length is not that of a buffer */
 	bool answered;            /* the same thread has written to the socket since */
+	uint8_t head_size;        /* what the log has of its beginning */
+	uint8_t head[RECORD_HEAD];
 };
 
 /* Bytes that a call of class CALL_READ asks for; 0: not known. */
@@ -29,6 +48,9 @@ bool message_is_whole(
 
 /* A read brought data: the message begins or goes on. */
 void message_read(struct message *m, const struct record *rec, uint64_t asked);
+
+/* What a whole message counts as. */
+enum message_kind message_kind(const struct message *m, const struct bulk_rule *rule);
 
 /* A read failed with EAGAIN. True: its reader has begun anew, and the message is whole. False: what
  * has begun goes on. */

@@ -16,6 +16,11 @@ static const struct {
 	[METRIC_NCREAD] = {"ncread", "s",
 		"time that a client takes to read one whole response of the server "
 		"from the network"},
+	[METRIC_NSBULK] = {"nsbulk", "s",
+		"time that the server takes to read bulk data, which some file systems send apart "
+		"from its request, from the network"},
+	[METRIC_NCBULK] = {"ncbulk", "s",
+		"time that a client takes to read bulk data of the server from the network"},
 #define METRIC_ROW(e, name, unit, kind, definition) [METRIC_##e] = {name, unit, definition},
 	READINGS_NODE(METRIC_ROW) READINGS_MORE(METRIC_ROW)
 #undef METRIC_ROW

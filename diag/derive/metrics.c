@@ -25,6 +25,7 @@ struct metrics {
 	size_t n_servers;
 	int64_t start_ns;
 	int32_t seconds;
+	struct bulk_rule bulk;
 	struct bin **rows;      /* [metric][server] -> [second]; NULL: no sample */
 	struct sample *samples; /* room for all that the rows hold */
 	size_t n_rows, n_used;
@@ -57,6 +58,11 @@ int metrics_new(
 	m->log_rows = alloc_zero(METRIC_SERVICE_TIMES * n_servers, sizeof(*m->log_rows));
 	*out = m;
 	return 0;
+}
+
+void metrics_bulk(struct metrics *m, const struct bulk_rule *rule)
+{
+	m->bulk = *rule;
 }
 
 static void clear_rows(struct bin **rows, size_t n)
@@ -137,9 +143,9 @@ static void add_sum(struct metrics *m, const struct record_sum *s, struct object
 		clear_rows(m->log_rows, METRIC_SERVICE_TIMES * m->n_servers);
 	m->sums = true;
 	if (o.kind == OBJECT_SERVICE && service)
-		metric = METRIC_NSREAD;
+		metric = s->bulk ? METRIC_NSBULK : METRIC_NSREAD;
 	else if (o.kind == OBJECT_PEER && peer)
-		metric = METRIC_NCREAD;
+		metric = s->bulk ? METRIC_NCBULK : METRIC_NCREAD;
 	else if (o.kind == OBJECT_STORAGE_FILE && !s->messages && s->class == CALL_READ)
 		metric = METRIC_DREAD;
 	else if (o.kind == OBJECT_STORAGE_FILE && !s->messages && s->class == CALL_WRITE)
@@ -197,9 +203,14 @@ static void add_reading(struct metrics *m, const struct record_reading *r, struc
 /* The message is over, and counted if it is whole. */
 static void end_message(struct metrics *m, struct connection *c, bool whole)
 {
-	if (whole)
-		add(m, m->self < 0 ? METRIC_NCREAD : METRIC_NSREAD, c->server, c->msg.end_ns,
-			c->msg.end_ns - c->msg.start_ns, c->msg.bytes);
+	const enum message_kind kind = message_kind(&c->msg, &m->bulk);
+	enum metric metric = m->self < 0 ? METRIC_NCREAD : METRIC_NSREAD;
+
+	if (kind == MESSAGE_BULK)
+		metric = m->self < 0 ? METRIC_NCBULK : METRIC_NSBULK;
+	if (whole && kind != MESSAGE_HEADER)
+		add(m, metric, c->server, c->msg.end_ns, c->msg.end_ns - c->msg.start_ns,
+			c->msg.bytes);
 	c->msg = (struct message){0};
 }
 

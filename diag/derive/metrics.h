@@ -6,8 +6,9 @@
  *   dwrite  service time of writes on the server's file objects
  *   nsread  time that the server takes to read one whole request from a client
  *   ncread  time that a client takes to read one whole response from the server
+ *   nsbulk  as nsread, of bulk data that is sent apart from its request; ncbulk: likewise
  *
- * dread, dwrite and nsread come from the server's own log, ncread from the clients'. Each second
+ * dread, dwrite and ns... come from the server's own log, nc... from the clients'. Each second
  * keeps the count, total and maximum of what ended in it, so that seconds can be averaged and logs
  * added without loss. Times include the tracer's own cost (log_head.bias_ns), which is the same for
  * all servers that are compared.
@@ -24,7 +25,9 @@
  * until one asks; of io_uring to the completion itself (diag/capture/ebpf/async.h). The ptrace
  * tracer does not see io_uring's, and says so.
  *
- * Messages. nsread and ncread measure requests and responses. Where one begins and ends follows
+ * Messages. nsread and ncread measure requests and responses, nsbulk and ncbulk what the file
+ * system's Lua file calls bulk data (PVFS's flows; harness/fs/README.md): Kasick et al. time "a
+ * single PVFS request (response)". Where one begins and ends follows
  * from how the process reads, not from the bytes:
  *   - A message begins with the first read that brings data after the end of the previous message.
  *     It lasts from the start of that read to the end of its last read.
@@ -89,11 +92,16 @@
  * 9.2 ms, and 34 ms with 5 % packet loss, while a read call took tens of microseconds in both
  * cases.
  *
+ * Bulk data is told by the header's kind where the log has heads (mode "flow"), else by the
+ * message's size: PVFS sends up to 16 KiB at once (eager), and more only once its receiver has
+ * asked for it (rendezvous). A message that is no longer than a header is one whose data were read
+ * apart, and counts as nothing.
+ *
  * Sums. A log of RECORD_SUM gives the same metrics from sums that the tracer made: dread and dwrite
  * from reads and writes on selected files (the tracer was given the storage folder as its filter;
- * without a filter every file counts), nsread and ncread from messages. Calls that failed are left
- * out. Each sum covers one second of the node's clock and counts in the second that it overlaps
- * most. In a log that has sums the calls do not count.
+ * without a filter every file counts), the others from messages, which the tracer has told apart.
+ * Calls that failed are left out. Each sum covers one second of the node's clock and counts in the
+ * second that it overlaps most. In a log that has sums the calls do not count.
  *
  * Readings. A log of RECORD_READING (reading.h) gives one metric for each reading:
  *   server's log   under the reading's name: the node's devices and interfaces, and the sockets
@@ -116,6 +124,7 @@
 #include "diag/record/reading.h"
 #include "harness/base/err.h"
 
+struct bulk_rule;
 struct stream;
 
 enum metric {
@@ -123,6 +132,8 @@ enum metric {
 	METRIC_DWRITE,
 	METRIC_NSREAD,
 	METRIC_NCREAD,
+	METRIC_NSBULK,
+	METRIC_NCBULK,
 #define METRIC_ENUM(e, name, unit, kind, definition) METRIC_##e,
 	READINGS(METRIC_ENUM) /* METRIC_NIC_RECEIVED, ... : in the order of enum reading */
 #undef METRIC_ENUM
@@ -130,7 +141,8 @@ enum metric {
 	READINGS_TCP(METRIC_ENUM) /* METRIC_CLIENT_TCP_SENT, ... */
 #undef METRIC_ENUM
 	METRIC_COUNT,
-	METRIC_SERVICE_TIMES = METRIC_NCREAD + 1, /* the metrics below this are service times */
+	METRIC_COMPARED = METRIC_NCREAD + 1,      /* detectors compare those below as they are */
+	METRIC_SERVICE_TIMES = METRIC_NCBULK + 1, /* the metrics below this are service times */
 };
 
 const char *metric_name(enum metric m);       /* "dread", "disk_queue_s", "client_tcp_rtt_s" */
@@ -153,6 +165,9 @@ struct metrics;
  * seconds-1 is left out. -EINVAL without a server or a second. */
 int metrics_new(
 	size_t n_servers, int64_t start_ns, int32_t seconds, struct metrics **out, struct err *e);
+
+/* Which messages of the logs that follow are bulk data: 'rule' is copied. Without it none is. */
+void metrics_bulk(struct metrics *m, const struct bulk_rule *rule);
 
 /* Makes 'm' a consumer of 's', and so adds that log to what it has: of a server or a client daemon,
  * or of their samplers. One stream at a time. -EINVAL if the log's architecture is not known. If

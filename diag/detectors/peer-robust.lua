@@ -162,7 +162,7 @@ local requests, bytes = plus("disk_reads", "disk_writes"), plus("disk_read_bytes
 -- Service times also grow with the length of the queue, and a healthy server may have more work than others:
 -- hence their larger 'least'.
 local BY_SERVICE_TIME = 4
-local known_times = { dread = true, dwrite = true, nsread = true, ncread = true }
+local known_times = { dread = true, dwrite = true, nsread = true, ncread = true, nsbulk = true, ncbulk = true }
 local causes = {
 	{ cause = "network/hog", what = "network/hog, received", least = 3, views = { foreign("received", "sent") } },
 	{ cause = "network/hog", what = "network/hog, sent", least = 3, views = { foreign("sent", "received") } },
@@ -200,6 +200,11 @@ local causes = {
 	{
 		cause = "network", least = BY_SERVICE_TIME, unless = "tcp_retransmitted_segments",
 		views = { service("nsread", "time to receive a request"), service("ncread", "time to receive a response") },
+	},
+	{
+		-- A cause of its own: bulk data goes one way at a time, and its views need not agree with those above.
+		cause = "network", what = "network, bulk data", least = BY_SERVICE_TIME, unless = "tcp_retransmitted_segments",
+		views = { service("nsbulk", "time to receive bulk data"), service("ncbulk", "time to receive bulk data, by clients") },
 	},
 }
 

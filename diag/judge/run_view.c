@@ -51,7 +51,7 @@ bool run_is_service_time(const struct detector_run *run, size_t i)
 {
 	enum metric m = own_metric(run, i);
 
-	return m < METRIC_SERVICE_TIMES || m == METRIC_COUNT;
+	return m < METRIC_COMPARED || m == METRIC_COUNT;
 }
 
 const char *run_unit(const struct detector_run *run, size_t i)
@@ -63,7 +63,7 @@ const char *run_unit(const struct detector_run *run, size_t i)
 
 bool run_lists(const struct detector_run *run, size_t i)
 {
-	bool listed = run->metrics || i < METRIC_SERVICE_TIMES;
+	bool listed = run->metrics || i < METRIC_COMPARED;
 
 	for (size_t s = 0; s < run->n_servers && !listed; s++)
 		listed = columns_has(run->columns, i, s);

@@ -42,7 +42,7 @@ struct score_table *score_table_new(void)
 	struct score_table *t = alloc_zero(1, sizeof(*t));
 
 	/* These are there even if no detector gives a verdict on them. */
-	for (int m = 0; m < METRIC_SERVICE_TIMES; m++)
+	for (int m = 0; m < METRIC_COMPARED; m++)
 		score_declare(t, SCORE_METRIC, metric_name((enum metric)m));
 	score_declare(t, SCORE_METRIC, "any");
 	return t;

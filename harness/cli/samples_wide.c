@@ -19,6 +19,8 @@ static const struct {
 	{METRIC_DWRITE, "worse=more kind=amount per=dwrite_count"},
 	{METRIC_NSREAD, "worse=more kind=amount per=nsread_count"},
 	{METRIC_NCREAD, "worse=more kind=amount per=ncread_count"},
+	{METRIC_NSBULK, "worse=more kind=amount per=nsbulk_count"},
+	{METRIC_NCBULK, "worse=more kind=amount per=ncbulk_count"},
 	{METRIC_DISK_READ_TIME, "worse=more kind=amount per=disk_reads"},
 	{METRIC_DISK_WRITE_TIME, "worse=more kind=amount per=disk_writes"},
 	{METRIC_DISK_READ_BYTES, "worse=load kind=gauge"},

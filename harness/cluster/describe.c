@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "harness/cluster/cluster.h"
+#include "harness/fs/bulk.h"
 #include "harness/fs/fs.h"
 
 /* Adds the address and port at which clients reach the server, as numbers, to 'v'. */
@@ -54,12 +55,13 @@ int cluster_describe(const struct cluster *c, json_t **out, struct err *e)
 			rc = add_service(fs, m->host, v, e);
 		json_array_append_new(server ? servers : clients, v);
 	}
-	fs_free(fs);
 	if (rc) {
 		json_decref(servers);
 		json_decref(clients);
 	} else {
-		*out = json_pack("{s:o, s:o}", "servers", servers, "clients", clients);
+		*out = json_pack("{s:o, s:o, s:o}", "servers", servers, "clients", clients, "bulk",
+			bulk_to_json(fs_bulk(fs)));
 	}
+	fs_free(fs);
 	return rc;
 }

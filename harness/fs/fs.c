@@ -8,6 +8,7 @@
 
 #include "harness/base/alloc.h"
 #include "harness/base/jget.h"
+#include "harness/fs/bulk.h"
 #include "harness/fs/facts.h"
 #include "harness/fs/messages.h"
 #include "harness/lua/luajson.h"
@@ -18,6 +19,7 @@ struct fs {
 	struct luax_source src;
 	json_t *facts;
 	struct flow_protocol protocol;
+	struct bulk_rule bulk;
 };
 
 int fs_load(const char *type, struct fs **out, struct err *e)
@@ -36,6 +38,7 @@ int fs_load(const char *type, struct fs **out, struct err *e)
 		{"cannot", LUAX_TABLE},
 		{"missing", LUAX_TABLE},
 		{"messages", LUAX_TABLE},
+		{"bulk", LUAX_TABLE},
 		{"layers", LUAX_TABLE},
 		{"lab", LUAX_TABLE},
 		{NULL},
@@ -46,12 +49,15 @@ int fs_load(const char *type, struct fs **out, struct err *e)
 	fs->L = luax_new();
 	rc = library_open(fs->L, LIBRARY_FILE_SYSTEM, type, NULL, fields, &fs->src, e)
 		?: facts_read(fs->L, 1, &fs->src, &fs->facts, e)
-		?: messages_read(fs->L, 1, &fs->src, &fs->protocol, e);
-	if (rc)
+		?: messages_read(fs->L, 1, &fs->src, &fs->protocol, e)
+		?: bulk_read(fs->L, 1, &fs->src, &fs->protocol, &fs->bulk, e);
+	if (rc) {
 		fs_free(fs);
-	else
-		*out = fs;
-	return rc;
+		return rc;
+	}
+	json_object_set_new(fs->facts, "bulk", bulk_to_json(&fs->bulk));
+	*out = fs;
+	return 0;
 }
 
 void fs_free(struct fs *fs)
@@ -85,6 +91,11 @@ bool fs_storage_is_device(const struct fs *fs)
 const struct flow_protocol *fs_protocol(const struct fs *fs)
 {
 	return fs->protocol.id.size ? &fs->protocol : NULL;
+}
+
+const struct bulk_rule *fs_bulk(const struct fs *fs)
+{
+	return &fs->bulk;
 }
 
 static void push_host(lua_State *L, const struct host *h)

@@ -13,6 +13,7 @@
 #include "harness/inventory/inventory.h"
 #include "harness/lua/luax.h"
 
+struct bulk_rule;
 struct flow_protocol;
 struct fs;
 
@@ -30,6 +31,9 @@ bool fs_storage_is_device(const struct fs *fs);
 
 /* The description of its messages (diag/flow/protocol.h), owned by 'fs'; NULL if it has none. */
 const struct flow_protocol *fs_protocol(const struct fs *fs);
+
+/* Which of its messages are bulk data (diag/derive/message.h); owned by 'fs'. */
+const struct bulk_rule *fs_bulk(const struct fs *fs);
 
 /* Which of 'processes' (the agent's 'processes' result) are the file system's on 'host': the
  * server's on a server, the client daemon's on a client. New reference to an array of pids,
@@ -73,7 +77,7 @@ int fs_errors(struct fs *fs, json_t **out, struct err *e);
 
 /* What faults and workloads must know of it: {type: the adapter's name, storage: "folder" or
  * "device", empty_storage: {prune?, keep?} or a reason why there can be none, cannot: {fault:
- * reason}, missing: [step]}. New reference. */
+ * reason}, missing: [step], bulk: as bulk.h has it}. New reference. */
 json_t *fs_facts(const struct fs *fs);
 
 #endif

@@ -340,6 +340,10 @@ return {
 		},
 	},
 
+	-- A request or response is one message of 16 KiB at most, behind BMI's header; the data of a small read or write
+	-- is in it. What is larger is a flow, which BMI sends in its rendezvous mode (8).
+	bulk = { above = "16408B", header = 24, kind = 8 },
+
 	-- The layers of Dinh 2009: REQ, requests from the receipt of the first message to the send of the last; BMI,
 	-- messages from the sender's call to the receiver's; Flow, requests with data of their own, as REQ; Trove, calls
 	-- on the data's files.

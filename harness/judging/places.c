@@ -9,6 +9,7 @@
 
 #include "harness/base/alloc.h"
 #include "harness/base/jget.h"
+#include "harness/fs/bulk.h"
 
 static int read_address(const json_t *v, struct sockaddr_storage *out, struct err *e)
 {
@@ -73,7 +74,7 @@ int places_read(struct places *out, const json_t *cluster, struct err *e)
 	json_array_foreach(clients, i, v)
 		if (!rc)
 			rc = read_place(out, v, e);
-	return rc;
+	return rc ?: bulk_from_json(jget(cluster, "bulk"), &out->bulk, e);
 }
 
 void places_clear(struct places *p)

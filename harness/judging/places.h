@@ -4,7 +4,8 @@
  *
  *   {"servers": [{"name", "address", "port", "storage", "storage_device", "clock_offset_ns",
  *                 "sampled"}],
- *    "clients": [{"name", "mount", "clock_offset_ns", "sampled"}]}
+ *    "clients": [{"name", "mount", "clock_offset_ns", "sampled"}],
+ *    "bulk": as harness/fs/bulk.h has it}
  *
  * address: numeric; storage, storage_device ("7:5"), mount: null if there is none;
  * clock_offset_ns: the node's clock minus the orchestrator's; sampled: a log of the node's sampler
@@ -15,6 +16,7 @@
 
 #include <jansson.h>
 
+#include "diag/derive/message.h"
 #include "diag/record/stream.h"
 
 /* A server or a client. */
@@ -29,6 +31,7 @@ struct places {
 	struct place *place; /* servers, then clients */
 	size_t n_servers, n;
 	char **names; /* of 'place'; borrowed */
+	struct bulk_rule bulk;
 };
 
 /* '*out' must be zero, and is cleared by the caller in case of errors, too; it borrows from

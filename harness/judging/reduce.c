@@ -55,6 +55,8 @@ int reduce_traces(const struct reduce_spec *spec, struct reduction **out, struct
 		rc = metrics_new(
 			r->places.n_servers, spec->start_ns, spec->seconds, &r->metrics, e);
 	if (!rc)
+		metrics_bulk(r->metrics, &r->places.bulk);
+	if (!rc)
 		rc = events_new(r->places.n_servers, spec->start_ns, spec->seconds, &r->events, e);
 	for (size_t i = 0; !rc && i < r->places.n; i++)
 		rc = add_node(r, spec, &r->places.place[i], e);

@@ -193,8 +193,18 @@
 ---@field missing? string[]                steps that it lacks: "hard link", "symbolic link", "truncate", "direct I/O"
 ---@field messages? culprit.Messages   how its messages are told apart in the bytes on a TCP connection: for logs of
 ---flows with heads
+---@field bulk? culprit.Bulk           which of its messages are bulk data, and no requests or responses (default: none)
 ---@field layers? culprit.Layer[]       names of the layers that requests pass through (default: those of 'from')
 ---@field lab? culprit.FileSystemLab       how 'culprit lab up --fs' starts it
+
+---Bulk data that is sent apart from the requests and responses that ask for it: nsbulk and ncbulk measure it,
+---nsread and ncread do not.
+---@class culprit.Bulk
+---@field above string        size ("16408B") of the largest request or response: messages of more bytes are bulk data
+---@field header? integer     bytes of a message's header: a message of no more is one whose data are read apart, and
+---counts as nothing (default: there are none)
+---@field kind? integer       value of messages.kind that bulk data has: it tells, whatever the size, where a log has
+---heads; needs messages.kind and messages.check
 
 ---A server's storage, made anew without its files: its folders and symbolic links are kept.
 ---@class culprit.EmptyStorage

@@ -16,6 +16,7 @@
 #include "harness/base/jget.h"
 #include "harness/experiment/signals.h"
 #include "harness/recording/recording_impl.h"
+#include "harness/scenario/tracing.h"
 #include "harness/store/lock.h"
 
 __attribute__((format(printf, 2, 3))) static void tell(struct recording *r, const char *fmt, ...)
@@ -82,6 +83,7 @@ static int start_args(void *ctx, const struct member *m, json_t **args, struct e
 	}
 	*args = json_deep_copy(s->r->o->tracing);
 	json_object_set_new(*args, "out", json_string(app ? "app.trace" : "fs.trace"));
+	tracing_add_bulk(*args, s->r->cluster->file_system);
 	json_object_set_new(*args, "control", json_true());
 	json_object_set(*args, "pids", pids);
 	/* Some of an application's may have ended since they were listed. */

@@ -8,6 +8,7 @@
 
 #include "harness/base/alloc.h"
 #include "harness/base/auto.h"
+#include "harness/base/jget.h"
 #include "harness/scenario/part.h"
 
 static const char *const names[] = {"none", "ebpf", "ptrace", "strace", "sysstat", NULL};
@@ -158,4 +159,15 @@ json_t *tracing_args(const struct tracing *t, const char *out, const char *stora
 	if (storage && t->mode && !strcmp(t->mode, "sums"))
 		json_object_set_new(args, "paths", json_pack("[s]", storage));
 	return args;
+}
+
+void tracing_add_bulk(json_t *args, const json_t *facts)
+{
+	const char *mode = jget_text(args, "mode");
+	const json_t *bulk = jget(facts, "bulk");
+
+	if (mode && !strcmp(mode, "sums") && jget(bulk, "above"))
+		json_object_set_new(args, "bulk",
+			json_pack("{s:O, s:O}", "above", jget(bulk, "above"), "header",
+				jget(bulk, "header")));
 }

@@ -23,6 +23,7 @@
 
 #include "diag/record/log.h"
 #include "diag/derive/derive.h"
+#include "diag/derive/message.h"
 #include "harness/base/home.h"
 
 #pragma GCC diagnostic ignored "-Wunused-function"

@@ -103,6 +103,99 @@ static void wait_for_data(struct maker *m, uint32_t tid)
 	call(m, tid, "epoll_wait", 3, 1, 1 * MS);
 }
 
+static const struct flow_field word = {.size = 4, .mask = 0xffffffff};
+
+/* A header of 8 bytes: a mark, and a kind, 8 for bulk data. */
+static struct bulk_rule bulk_rule(void)
+{
+	struct bulk_rule r = {.above = 16000,
+		.header = 8,
+		.check = {.field = word, .values = {0xcabf}, .n = 1},
+		.kind = {.field = word, .values = {8}, .n = 1}};
+
+	r.kind.field.offset = 4;
+	return r;
+}
+
+/* One message, whose header is read by a call of its own; its head is in the log, or not. */
+static void message(struct maker *k, const uint32_t *head, int64_t body, int64_t took_ns)
+{
+	struct record r = {.type = RECORD_CALL};
+
+	wait_for_data(k, 51);
+	r.call = (struct record_call){.seq = ++k->seq,
+		.start_ns = k->now,
+		.service_ns = took_ns,
+		.pid = k->pid,
+		.tid = 51,
+		.nr = (uint32_t)call_number("x86_64", "read"),
+		.args = {6, 0x1000, 8},
+		.result = 8,
+		.offset = -1,
+		.head_size = head ? 8 : 0,
+		.head = (const uint8_t *)head};
+	put(k, &r);
+	k->now += took_ns;
+	if (body)
+		ask(k, 51, "read", 6, (uint64_t)body, body, took_ns);
+}
+
+static struct metrics *read_bulk(struct maker *k, const struct bulk_rule *rule, int self)
+{
+	struct metrics *m = new_metrics(10);
+	struct err e;
+
+	wait_for_data(k, 51);
+	finish(k, 0);
+	metrics_bulk(m, rule);
+	assert_int_equal(add_log(m, k->path, self, 0, NULL, &e), 0);
+	discard(k);
+	return m;
+}
+
+/* By size where no head is in the log: the largest request is one, a byte more is bulk data, and a
+ * header alone is nothing. */
+static void bulk_data_is_told_by_size(void **state)
+{
+	const struct bulk_rule rule = bulk_rule();
+	struct maker k;
+	struct metrics *m;
+
+	(void)state;
+	begin(&k);
+	open_socket(&k, 6, "10.0.0.1", 24007, "10.0.0.9", 1000);
+	message(&k, NULL, 15992, 1 * MS);
+	message(&k, NULL, 15993, 2 * MS);
+	message(&k, NULL, 0, 50 * MS);
+	message(&k, NULL, 1, 3 * MS);
+	m = read_bulk(&k, &rule, 0);
+	expect(m, METRIC_NSREAD, 0, 2, 0.002 + 0.006);
+	expect(m, METRIC_NSBULK, 0, 1, 0.004);
+	assert_int_equal(total(m, METRIC_NSBULK, 0).bytes, 16001);
+	metrics_free(m);
+}
+
+/* A head that is in the log tells, whatever the size; bytes that are no header do not. */
+static void bulk_data_is_told_by_its_head(void **state)
+{
+	const struct bulk_rule rule = bulk_rule();
+	const uint32_t bulk[] = {0xcabf, 8}, answer[] = {0xcabf, 4}, data[] = {0x1234, 8};
+	struct maker k;
+	struct metrics *m;
+
+	(void)state;
+	begin(&k);
+	open_socket(&k, 6, "10.0.0.9", 1000, "10.0.0.2", 24007);
+	message(&k, bulk, 100, 1 * MS);
+	message(&k, answer, 20000, 2 * MS);
+	message(&k, data, 100, 3 * MS);
+	message(&k, data, 20000, 4 * MS);
+	m = read_bulk(&k, &rule, -1);
+	expect(m, METRIC_NCREAD, 1, 2, 0.004 + 0.006);
+	expect(m, METRIC_NCBULK, 1, 2, 0.002 + 0.008);
+	metrics_free(m);
+}
+
 /* As OrangeFS reads: a peek, the header, one try for the body, and back to epoll_wait. */
 static void a_read_for_the_remainder_goes_on(void **state)
 {
@@ -522,6 +615,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_message_is_its_reads_from_the_first_to_the_last),
 		cmocka_unit_test(other_readers_are_understood),
+		cmocka_unit_test(bulk_data_is_told_by_size),
+		cmocka_unit_test(bulk_data_is_told_by_its_head),
 		cmocka_unit_test(a_read_for_the_remainder_goes_on),
 		cmocka_unit_test(readers_with_buffers_are_understood),
 		cmocka_unit_test(messages_without_an_end_are_left_out),

@@ -325,6 +325,37 @@ static void messages_belong_to_servers_by_address(void **state)
 	metrics_free(m);
 }
 
+/* The tracer has told them apart; which rule it had, the reader need not know. */
+static void bulk_data_is_measured_apart(void **state)
+{
+	struct log_writer *w = begin(sums_path);
+	struct record r = sum(1, CALL_READ, FD_CLASS_SERVER, 4);
+	struct metrics *m;
+
+	(void)state;
+	r.sum.messages = true;
+	address(&r.sum.local, "10.0.0.1", 24007);
+	address(&r.sum.remote, "10.0.0.9", 0);
+	put(w, r);
+	r.sum.bulk = true;
+	r.sum.count = 3;
+	put(w, r);
+	r = sum(1, CALL_READ, FD_CLASS_CLIENT, 6);
+	r.sum.messages = r.sum.bulk = true;
+	address(&r.sum.remote, "10.0.0.2", 24007);
+	put(w, r);
+	end(w);
+	m = measure(sums_path, 0, 0, start_ns);
+	assert_int_equal(only(m, METRIC_NSREAD).count, 4);
+	assert_int_equal(only(m, METRIC_NSBULK).count, 3);
+	assert_int_equal(only(m, METRIC_NCBULK).count, 0);
+	metrics_free(m);
+	m = measure(sums_path, -1, 0, start_ns);
+	assert_int_equal(only(m, METRIC_NCREAD).count, 0);
+	assert_int_equal(only(m, METRIC_NCBULK).count, 6);
+	metrics_free(m);
+}
+
 /* Second of a sum of second 5, on a node whose clock is ahead, in a run that began there. */
 static int32_t second_of(int64_t ahead_ns, int64_t began_ns)
 {
@@ -491,6 +522,7 @@ int main(void)
 		cmocka_unit_test(files_count_if_they_are_selected),
 		cmocka_unit_test(all_failed_is_no_sample),
 		cmocka_unit_test(messages_belong_to_servers_by_address),
+		cmocka_unit_test(bulk_data_is_measured_apart),
 		cmocka_unit_test(a_sum_goes_to_the_nearest_second),
 		cmocka_unit_test(calls_beside_sums_are_not_counted_again),
 		cmocka_unit_test(sums_make_no_events),

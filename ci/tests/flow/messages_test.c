@@ -5,11 +5,15 @@
 #include <stdint.h>
 /* cmocka wants those four first */
 #include <cmocka.h>
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "diag/flow/protocol.h"
+#include "harness/base/auto.h"
+#include "harness/base/jget.h"
+#include "harness/fs/bulk.h"
 #include "harness/fs/fs.h"
 
 static void glusterfs_speaks_onc_rpc(void **state)
@@ -80,7 +84,9 @@ static void moosefs_describes_none(void **state)
 static const char good[] = "length = { offset = 0, size = 4 }, id = { offset = 4, size = 4 },\n"
 			   "kind = { offset = 8, size = 1, call = 0, answer = { 1, 2 } },\n";
 
-static void refuse(const char *messages, const char *layers, const char *complaint)
+/* 'fields': further ones of the file system. */
+static void refuse_with(
+	const char *messages, const char *layers, const char *fields, const char *complaint)
 {
 	char path[64];
 	struct fs *fs;
@@ -93,8 +99,8 @@ static void refuse(const char *messages, const char *layers, const char *complai
 	fprintf(f,
 		"return { summary = 'x', server_pids = function() return {} end,\n"
 		"client_pids = function() return {} end, lost_errnos = {},\n"
-		"messages = { %s },\nlayers = { %s } }\n",
-		messages, layers);
+		"messages = { %s },\nlayers = { %s }, %s }\n",
+		messages, layers, fields);
 	fclose(f);
 	if (complaint) {
 		assert_int_not_equal(fs_load(path, &fs, &e), 0);
@@ -105,6 +111,59 @@ static void refuse(const char *messages, const char *layers, const char *complai
 		fs_free(fs);
 	}
 	unlink(path);
+}
+
+static void refuse(const char *messages, const char *layers, const char *complaint)
+{
+	refuse_with(messages, layers, "", complaint);
+}
+
+/* What OrangeFS calls a flow, and how a run keeps that. */
+static void bulk_data_is_described(void **state)
+{
+	const struct bulk_rule *rule;
+	struct bulk_rule again;
+	auto_json json_t *kept = NULL, *facts = NULL;
+	struct fs *fs;
+	struct err e;
+
+	(void)state;
+	assert_int_equal(fs_load("orangefs", &fs, &e), 0);
+	rule = fs_bulk(fs);
+	assert_int_equal(rule->above, 16384 + 24);
+	assert_int_equal(rule->header, 24);
+	assert_int_equal(rule->kind.values[0], 8);
+	kept = bulk_to_json(rule);
+	facts = fs_facts(fs);
+	assert_true(json_equal(kept, jget(facts, "bulk")));
+	assert_int_equal(bulk_from_json(kept, &again, &e), 0);
+	assert_memory_equal(rule, &again, sizeof(again));
+	fs_free(fs);
+
+	assert_int_equal(bulk_from_json(NULL, &again, &e), 0);
+	assert_int_equal(again.above, 0);
+	json_object_set_new(jget(kept, "kind"), "offset", json_integer(62));
+	assert_int_equal(bulk_from_json(kept, &again, &e), -EINVAL);
+
+	assert_int_equal(fs_load("glusterfs", &fs, &e), 0);
+	assert_int_equal(fs_bulk(fs)->above, 0);
+	fs_free(fs);
+}
+
+static void what_is_wrong_about_bulk_data_is_refused(void **state)
+{
+	char checked[512];
+
+	(void)state;
+	snprintf(checked, sizeof(checked), "%s check = { offset = 2, size = 4, value = 7 }", good);
+	refuse_with(checked, "", "bulk = { above = '16KiB', header = 24, kind = 3 }", NULL);
+	refuse_with(good, "", "bulk = { above = '16KiB' }", NULL);
+	refuse_with(good, "", "bulk = { header = 24 }", "'above' is missing");
+	refuse_with(good, "", "bulk = { above = 16408 }", "has no unit");
+	refuse_with(good, "", "bulk = { above = '16B', header = 24 }", "shorter than");
+	refuse_with(good, "", "bulk = { above = '1KiB', header = 65 }", "'header'");
+	refuse_with(good, "", "bulk = { above = '16KiB', kind = 3 }", "messages.check");
+	refuse_with(checked, "", "bulk = { above = '16KiB', knd = 3 }", "did you mean 'kind'");
 }
 
 static void what_is_wrong_is_refused(void **state)
@@ -136,7 +195,9 @@ int main(void)
 		cmocka_unit_test(glusterfs_speaks_onc_rpc),
 		cmocka_unit_test(orangefs_speaks_bmi),
 		cmocka_unit_test(moosefs_describes_none),
+		cmocka_unit_test(bulk_data_is_described),
 		cmocka_unit_test(what_is_wrong_is_refused),
+		cmocka_unit_test(what_is_wrong_about_bulk_data_is_refused),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);
