@@ -36,7 +36,8 @@
 --- different readings; 'culprit list metrics' lists all. For a CSV file, the metrics in the file
 ---@field service_times string[] the metrics that are service times (longer is worse): "dread", "dwrite",
 ---"nsread",
---- "ncread", with or without samples; for a CSV file, every metric that is not named like a reading
+--- "ncread", with or without samples, but not "nsbulk" and "ncbulk"; for a CSV file, every metric that is not
+--- named like a reading
 ---@field units table<string, string> metric -> "s", "bytes", ...; for a CSV file, of readings only
 ---@field series table<string, table<string, culprit.Series>> series[metric][server]
 ---@field events culprit.Event[] in the order of time_s; empty if only metrics are known

@@ -7,6 +7,13 @@
 -- runs. Saturated servers are found in training; they are left out of the representative and have their
 -- own, larger threshold. Every server above its threshold is indicted.
 --
+-- With 'published' it is the algorithm of the paper and nothing else: single seconds, each server's own
+-- largest deviation as its threshold, and shorter times count as well as longer ones ("differs by more than"
+-- a threshold). Kept of what follows are "Number of peers" and "Saturated servers", without which a median
+-- means nothing and which the paper has, but does not describe. By the argument under "Margin" this alarms in
+-- most fault-free runs that are like the training: of n servers of which each has its own threshold from k
+-- runs, none exceeds it with probability (k / (k + 1))^n at most, 0.39 for n = 10 and k = 10.
+--
 -- The paper leaves the following open. All of it was decided before any scored run was looked at: from
 -- the paper's hypotheses, from statistics, and from synthetic series (ci/bench/metrics_peer.c).
 --
@@ -60,6 +67,18 @@ end
 -- How many of n servers a representative needs.
 local function quorum(n)
 	return math.max(3, n // 2 + 1)
+end
+
+-- The parameters that are in force.
+local function in_force(params)
+	if not params.published then return params end
+	return { published = true, window = 1, least = 100, margin = 1, saturation = params.saturation }
+end
+
+-- How far a server is from the representative, in the direction that counts.
+local function deviation_from(representative, smoothed, params)
+	local deviation = smoothed - representative
+	return params.published and deviation:abs() or deviation
 end
 
 -- Returns server -> smoothed series of the metric.
@@ -124,7 +143,7 @@ local function train_metric(runs, metric, params)
 		local smoothed = smooth(run, metric, params)
 		local rep = representative(run, smoothed, saturated)
 		for _, server in ipairs(rep and run.servers or {}) do
-			local deviation = smoothed[server] - rep
+			local deviation = deviation_from(rep, smoothed[server], params)
 			local most = deviation:max()
 			if most == most then
 				largest[server] = math.max(largest[server] or 0, most)
@@ -143,12 +162,13 @@ local function train_metric(runs, metric, params)
 	end
 	local thresholds = {}
 	for server, most in pairs(largest) do
-		thresholds[server] = params.margin * math.max(most, common)
+		thresholds[server] = params.margin * (params.published and most or math.max(most, common))
 	end
 	return { thresholds = thresholds, largest = largest, saturated = saturated, windows = windows }
 end
 
 local function train(runs, params)
+	params = in_force(params)
 	local model = { metrics = {}, runs = #runs }
 	for _, metric in ipairs(#runs > 0 and runs[1].service_times or {}) do
 		model.metrics[metric] = train_metric(runs, metric, params)
@@ -187,7 +207,7 @@ local function diagnose_metric(run, metric, trained, params)
 	local indicted, times, servers, judged, severity, scores = {}, {}, {}, 0, {}, {}
 	for _, server in ipairs(run.servers) do
 		local threshold = trained.thresholds[server]
-		local deviation = smoothed[server] - rep
+		local deviation = deviation_from(rep, smoothed[server], params)
 		local most, at = deviation:max()
 		if threshold and at then
 			judged = judged + 1
@@ -217,6 +237,7 @@ end
 
 local function diagnose(run, model, params)
 	local verdicts = {}
+	params = in_force(params)
 	for _, metric in ipairs(run.service_times) do
 		local trained = model.metrics and model.metrics[metric]
 		verdicts[#verdicts + 1] = trained and diagnose_metric(run, metric, trained, params)
@@ -233,6 +254,7 @@ return {
 		window = { default = 10, min = 1, max = 600, integer = true, help = "seconds over which the median is taken" },
 		least = { default = "50%", unit = "percent", min = 0, max = "100%", help = "share of seconds that must have samples" },
 		margin = { default = 3, min = 1, max = 100, help = "ratio of the threshold to the largest deviation in training" },
+		published = { default = false, help = "the paper's algorithm unchanged; window, least and margin are not used then" },
 		saturation = { default = 1.5, min = 1, max = 100, help = "ratio to its peers above which a server is saturated" },
 	},
 	train = train,

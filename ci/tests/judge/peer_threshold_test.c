@@ -80,6 +80,57 @@ static void peer_threshold_gives_its_evidence(void **state)
 	detector_free(d);
 }
 
+/* Ten seconds around 'base' in 'm'; server B has 'odd' in second 5. */
+static struct series *ten_seconds(enum metric m, double base, double odd)
+{
+	struct series *s = series_new(4, 1);
+
+	for (size_t server = 0; server < 4; server++)
+		for (int t = 0; t < 10; t++)
+			put(s, m, server, t, server == 1 && t == 5 ? odd : base);
+	return s;
+}
+
+/* As published: the largest single second of a server in training is its threshold, to either side.
+ * A server's own threshold counts, not its peers'. */
+static void peer_threshold_is_also_the_published_algorithm(void **state)
+{
+	static const struct {
+		double odd; /* second 5 of B, which was 5 ms above its peers in training */
+		const char *published;
+	} cases[] = {{10e-3, ""}, {14.9e-3, ""}, {15.2e-3, "B"}, {5.2e-3, ""}, {4.8e-3, "B"}};
+	struct detector *own = load("peer-threshold", NULL),
+			*d = load("peer-threshold", json_pack("{s:b}", "published", true));
+	struct series *t = ten_seconds(METRIC_DREAD, 10e-3, 15e-3), *s;
+	json_t *model = train(d, &t->run, 1), *usual = train(own, &t->run, 1), *v;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		s = ten_seconds(METRIC_DREAD, 10e-3, cases[i].odd);
+		v = diagnose(d, model, &s->run);
+		assert_string_equal(verdict(v, "dread"), cases[i].published);
+		json_decref(v);
+		v = diagnose(own, usual, &s->run); /* a single second is no fault */
+		assert_string_equal(verdict(v, "dread"), "");
+		json_decref(v);
+		series_free(s);
+	}
+	/* C was never above in training: B's 5 ms are not its threshold. */
+	s = ten_seconds(METRIC_DREAD, 10e-3, 10e-3);
+	for (size_t i = 0; i < s->n; i++)
+		if (s->samples[i].server == 2 && s->samples[i].second == 3)
+			s->samples[i].sum_s += 2 * 1e-3;
+	v = diagnose(d, model, &s->run);
+	assert_string_equal(verdict(v, "dread"), "C");
+	json_decref(v);
+	series_free(s);
+	series_free(t);
+	json_decref(model);
+	json_decref(usual);
+	detector_free(d);
+	detector_free(own);
+}
+
 /* Single seconds, however wild, are no fault: the statistic is a median over a window. */
 static void peer_threshold_shrugs_off_lone_spikes(void **state)
 {
@@ -291,6 +342,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(peer_threshold_finds_the_planted_fault_and_is_silent_without),
 		cmocka_unit_test(peer_threshold_gives_its_evidence),
+		cmocka_unit_test(peer_threshold_is_also_the_published_algorithm),
 		cmocka_unit_test(peer_threshold_shrugs_off_lone_spikes),
 		cmocka_unit_test(peer_threshold_allows_for_a_saturated_server),
 		cmocka_unit_test(peer_threshold_abstains_where_it_cannot_tell),
