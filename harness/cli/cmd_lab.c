@@ -65,6 +65,8 @@ static void print_options(const json_t *o)
 		printf("; %s %s", rows[i].label,
 			unit_format(rows[i].unit, jget_real(o, rows[i].key), text, sizeof(text)));
 	}
+	if (json_is_true(jget(o, "no_offload")))
+		printf("; no offload");
 	if (jget_real(o, "cpus") > 0)
 		printf("; a node has %g processors", jget_real(o, "cpus"));
 	if (jget_real(o, "memory_bytes") > 0) {
@@ -73,7 +75,7 @@ static void print_options(const json_t *o)
 		printf("; a node has %s of memory",
 			unit_format(UNIT_BYTES, jget_real(o, "memory_bytes"), text, sizeof(text)));
 	}
-	puts(json_is_true(jget(o, "no_offload")) ? "; no offload" : "");
+	puts(json_is_true(jget(o, "tcp_2009")) ? "; TCP recovers losses as in 2009" : "");
 }
 
 static void print_status(const json_t *s)
@@ -252,6 +254,8 @@ static const struct option_row up_rows[] = {
 	{"no-offload", 0, OPTION_FLAG, LAB(no_offload), NULL,
 		"packets of 1500 bytes, so that a fault drops such packets, at more processor "
 		"time; else up to 64 KiB are one packet, as NICs with offload do"},
+	{"tcp-2009", 0, OPTION_FLAG, LAB(tcp_2009), NULL,
+		"nodes recover lost packets as in 2009: no tail loss probes, no RACK, no F-RTO"},
 	{"cpus", 0, OPTION_QUANTITY, LAB(cpus), "N",
 		"processors of a node, at least 0.05: 0.5 is half of one (default: this machine's, "
 		"shared)",

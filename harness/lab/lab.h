@@ -38,6 +38,7 @@ struct lab_options {
 	double cpus;         /* processors of a node; 0: all of the machine's, shared */
 	double memory_bytes; /* memory of a node; 0: the machine's, shared */
 	bool no_offload;     /* packets of at most 1500 bytes; else up to 64 KiB at once */
+	bool tcp_2009;       /* losses are recovered without tail loss probes, RACK and F-RTO */
 	unsigned managers;   /* nodes that the file system needs besides; lab_up sets it */
 };
 

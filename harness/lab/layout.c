@@ -92,13 +92,14 @@ void lab_host_link(const char *dir, char name[IFNAMSIZ])
 
 json_t *lab_options_json(const struct lab_options *o)
 {
-	return json_pack("{ss ss si si si si ss ss ss sf sf sf sf sf sf sb sf sf}", "dir", o->dir,
-		"subnet", o->subnet, "servers", (int)o->servers, "clients", (int)o->clients,
+	return json_pack("{ss ss si si si si ss ss ss sf sf sf sf sf sf sb sb sf sf}", "dir",
+		o->dir, "subnet", o->subnet, "servers", (int)o->servers, "clients", (int)o->clients,
 		"outsiders", (int)o->outsiders, "managers", (int)o->managers, "file_system", o->fs,
 		"settings", o->settings, "layout", o->layout, "disk_rate", o->disk_rate,
 		"disk_seek_s", o->disk_seek_s, "storage_bytes", o->storage_bytes, "spare_bytes",
 		o->spare_bytes, "nic_rate", o->nic_rate, "nic_queue_s", o->nic_queue_s,
-		"no_offload", o->no_offload, "cpus", o->cpus, "memory_bytes", o->memory_bytes);
+		"no_offload", o->no_offload, "tcp_2009", o->tcp_2009, "cpus", o->cpus,
+		"memory_bytes", o->memory_bytes);
 }
 
 int lab_options_save(const struct lab_options *o, struct err *e)
@@ -117,7 +118,7 @@ int lab_options_load(const char *dir, struct lab_options *o, struct err *e)
 	struct lab_path path = lab_path(dir, "options.json");
 	const char *layout, *at, *subnet, *fs, *settings;
 	struct lab_options got = LAB_DEFAULTS; /* of what an older lab does not say */
-	int no_offload = 0;
+	int no_offload = 0, tcp_2009 = 0;
 	json_error_t je;
 	json_t *j = json_load_file(path.s, 0, &je);
 	int rc;
@@ -125,13 +126,14 @@ int lab_options_load(const char *dir, struct lab_options *o, struct err *e)
 	if (!j)
 		return err_set(e, -ENOENT, "cannot read '%s': %s", path.s, je.text);
 	rc = json_unpack_ex(j, &je, 0,
-		"{ss ss si si si si ss ss ss sF sF sF sF sF s?F s?b s?F s?F}", "dir", &at, "subnet",
-		&subnet, "servers", &got.servers, "clients", &got.clients, "outsiders",
+		"{ss ss si si si si ss ss ss sF sF sF sF sF s?F s?b s?b s?F s?F}", "dir", &at,
+		"subnet", &subnet, "servers", &got.servers, "clients", &got.clients, "outsiders",
 		&got.outsiders, "managers", &got.managers, "file_system", &fs, "settings",
 		&settings, "layout", &layout, "disk_rate", &got.disk_rate, "disk_seek_s",
 		&got.disk_seek_s, "storage_bytes", &got.storage_bytes, "spare_bytes",
 		&got.spare_bytes, "nic_rate", &got.nic_rate, "nic_queue_s", &got.nic_queue_s,
-		"no_offload", &no_offload, "cpus", &got.cpus, "memory_bytes", &got.memory_bytes);
+		"no_offload", &no_offload, "tcp_2009", &tcp_2009, "cpus", &got.cpus, "memory_bytes",
+		&got.memory_bytes);
 	if (rc) {
 		rc = err_set(e, -EINVAL, "'%s': %s", path.s, je.text);
 	} else {
@@ -141,6 +143,7 @@ int lab_options_load(const char *dir, struct lab_options *o, struct err *e)
 		snprintf(got.settings, sizeof(got.settings), "%s", settings);
 		snprintf(got.layout, sizeof(got.layout), "%s", layout);
 		got.no_offload = no_offload;
+		got.tcp_2009 = tcp_2009;
 		*o = got;
 	}
 	json_decref(j);

@@ -1,8 +1,10 @@
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <ifaddrs.h>
 #include <math.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "harness/base/proc.h"
 #include "harness/lab/lab_impl.h"
@@ -67,6 +69,21 @@ void network_switch(const struct lab_options *o)
 	run(&tc, o, "switch", "tc");
 }
 
+/* As of Linux 2.6.18: a lost last packet is sent again after a retransmission timeout, and not by a
+ * probe after two round trips. Of the network namespace that this process is in. */
+static void recover_as_in_2009(void)
+{
+	static const char *const off[] = {"tcp_early_retrans", "tcp_recovery", "tcp_frto"};
+
+	for (size_t i = 0; i < sizeof(off) / sizeof(off[0]); i++) {
+		struct lab_path path = lab_path("/proc/sys/net/ipv4", "%s", off[i]);
+		int fd = child_try(open(path.s, O_WRONLY | O_CLOEXEC), "cannot open '%s'", path.s);
+
+		child_try((int)write(fd, "0", 1), "cannot write '%s'", path.s);
+		close(fd);
+	}
+}
+
 void network_node(const struct lab_options *o, const struct lab_node *n)
 {
 	struct lab_text ip = {0}, tc = {0};
@@ -79,6 +96,8 @@ void network_node(const struct lab_options *o, const struct lab_node *n)
 	if (o->no_offload)
 		lab_put(&ip, "link set dev eth0 gso_max_segs 1\n");
 	run(&ip, o, n->name, "ip");
+	if (o->tcp_2009)
+		recover_as_in_2009();
 	if (n->role == ROLE_OUTSIDER)
 		return;
 	shape(&tc, o, "eth0");

@@ -59,7 +59,7 @@ made "$client"'
 			if not node.seen then node.seen = true end
 			return node:read("/proc/mounts"):find(" " .. node.mount .. " tmpfs", 1, true) ~= nil, "not mounted"
 		end,' 'storage = "device",'
-wire=(--no-offload --nic-queue 3ms)
+wire=(--no-offload --nic-queue 3ms --tcp-2009)
 exits "a file system of a Lua file" 0 "tiny.lua, 2 servers" fs_up "./tiny.lua,size=64MiB" "${wire[@]}"
 is "its path is absolute in the inventory" "$(sed -n 's/.*type = "\([^"]*\)".*/\1/p' "$dir/inventory.lua")" "$work/tiny.lua"
 check "its settings are there" grep -q 'settings = "size=64 MiB"' "$dir/inventory.lua"
@@ -70,9 +70,12 @@ is "the client has its mount" "$(inside c1 df --output=size -k /mnt/fs | tail -1
 exits "status knows its processes" 0 'lab.* is up' status
 exits "the same lab is up already" 0 'up already' fs_up "$work/tiny.lua,size=64MiB" "${wire[@]}"
 exits "with other settings it is another" 2 'other options' fs_up ./tiny.lua
-check "status shows the wire" grep -q 'its queue 3 ms; no offload' <(status)
+check "status shows the wire" grep -q 'its queue 3 ms; no offload; TCP recovers losses as in 2009' <(status)
 ssh -F none -i "$dir/id_ed25519" -o IdentitiesOnly=yes -o BatchMode=yes -o "UserKnownHostsFile=$dir/known_hosts" "root@$net.31" head -c 2000000 /dev/zero >/dev/null
 is "no packet is larger than a wire's" "$(inside c1 tc -s qdisc show dev eth0 | awk '/Sent/ { print ($2 > 2000000), ($2 / $4 <= 1514) }')" "1 1"
+recovery() { (cd /proc/sys/net/ipv4 && cat tcp_early_retrans tcp_recovery tcp_frto) | tr '\n' ' '; }
+is "nodes recover losses as in 2009" "$(inside s1 sh -c 'cd /proc/sys/net/ipv4 && cat tcp_early_retrans tcp_recovery tcp_frto' | tr '\n' ' ')" "0 0 0 "
+check "... and this machine as before" [ "$(recovery)" != "0 0 0 " ]
 inside s2 pkill sleep
 exits "status says which server has no process" 3 's2 has no server process' status
 down >/dev/null
