@@ -150,6 +150,42 @@ static void peer_threshold_shrugs_off_lone_spikes(void **state)
 	detector_free(d);
 }
 
+/* One message in a thousand that waits is in few seconds, and moves the mean of all only. */
+static void peer_threshold_sees_rare_events_in_a_mean(void **state)
+{
+	struct detector *median = load("peer-threshold", NULL),
+			*mean = load("peer-threshold", json_pack("{s:b}", "mean", true));
+	struct series *t = series_new(4, 1), *s = series_new(4, 2);
+	json_t *of_median, *of_mean, *v;
+
+	(void)state;
+	for (size_t server = 0; server < 4; server++)
+		for (int k = 0; k < SECONDS; k++) {
+			double wild = 1 + 0.5 * gsl_rng_uniform(t->rng);
+
+			put(t, METRIC_NCREAD, server, k, 0.03e-3 * wild);
+			put(s, METRIC_NCREAD, server, k,
+				server == 2 && k % 12 == 3 ? 5e-3 : 0.03e-3 * wild);
+		}
+	of_median = train(median, &t->run, 1);
+	of_mean = train(mean, &t->run, 1);
+	v = diagnose(median, of_median, &s->run);
+	assert_string_equal(verdict(v, "ncread"), "");
+	json_decref(v);
+	v = diagnose(mean, of_mean, &s->run);
+	assert_string_equal(verdict(v, "ncread"), "C");
+	json_decref(v);
+	v = diagnose(mean, of_mean, &t->run);
+	assert_string_equal(verdict(v, "ncread"), "");
+	json_decref(v);
+	json_decref(of_median);
+	json_decref(of_mean);
+	series_free(t);
+	series_free(s);
+	detector_free(median);
+	detector_free(mean);
+}
+
 /* B is always slow: its own normal is no fault, more than that is; and it doesn't shift its peers'
  * median. */
 static void peer_threshold_allows_for_a_saturated_server(void **state)
@@ -344,6 +380,7 @@ int main(void)
 		cmocka_unit_test(peer_threshold_gives_its_evidence),
 		cmocka_unit_test(peer_threshold_is_also_the_published_algorithm),
 		cmocka_unit_test(peer_threshold_shrugs_off_lone_spikes),
+		cmocka_unit_test(peer_threshold_sees_rare_events_in_a_mean),
 		cmocka_unit_test(peer_threshold_allows_for_a_saturated_server),
 		cmocka_unit_test(peer_threshold_abstains_where_it_cannot_tell),
 		cmocka_unit_test(null_detectors_look_at_nothing),
