@@ -26,6 +26,8 @@ struct metrics {
 	int64_t start_ns;
 	int32_t seconds;
 	struct bulk_rule bulk;
+	void (*told)(void *ctx, const struct message *one); /* or NULL */
+	void *told_ctx;
 	struct bin **rows;      /* [metric][server] -> [second]; NULL: no sample */
 	struct sample *samples; /* room for all that the rows hold */
 	size_t n_rows, n_used;
@@ -63,6 +65,12 @@ int metrics_new(
 void metrics_bulk(struct metrics *m, const struct bulk_rule *rule)
 {
 	m->bulk = *rule;
+}
+
+void metrics_tell(struct metrics *m, void (*fn)(void *ctx, const struct message *one), void *ctx)
+{
+	m->told = fn;
+	m->told_ctx = ctx;
 }
 
 static void clear_rows(struct bin **rows, size_t n)
@@ -208,6 +216,8 @@ static void end_message(struct metrics *m, struct connection *c, bool whole)
 
 	if (kind == MESSAGE_BULK)
 		metric = m->self < 0 ? METRIC_NCBULK : METRIC_NSBULK;
+	if (whole && m->told)
+		m->told(m->told_ctx, &c->msg);
 	if (whole && kind != MESSAGE_HEADER)
 		add(m, metric, c->server, c->msg.end_ns, c->msg.end_ns - c->msg.start_ns,
 			c->msg.bytes);

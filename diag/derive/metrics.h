@@ -125,6 +125,7 @@
 #include "harness/base/err.h"
 
 struct bulk_rule;
+struct message;
 struct stream;
 
 enum metric {
@@ -168,6 +169,10 @@ int metrics_new(
 
 /* Which messages of the logs that follow are bulk data: 'rule' is copied. Without it none is. */
 void metrics_bulk(struct metrics *m, const struct bulk_rule *rule);
+
+/* Calls 'fn' also for every whole message (message.h) of the logs that follow, as it ends; in a log
+ * of sums for none. */
+void metrics_tell(struct metrics *m, void (*fn)(void *ctx, const struct message *one), void *ctx);
 
 /* Makes 'm' a consumer of 's', and so adds that log to what it has: of a server or a client daemon,
  * or of their samplers. One stream at a time. -EINVAL if the log's architecture is not known. If
