@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "ci/tests/scratch.h"
+#include "diag/record/calls.h"
 #include "diag/record/log.h"
 #include "harness/base/file.h"
 #include "harness/scenario/plan.h"
@@ -109,6 +110,40 @@ static void write_server(const char *attempt, const char *node, double depth)
 	end(samples);
 }
 
+/* A client's reads from s1: responses of 100 bytes, and one transfer of 20000 in each second. */
+static void write_client(const char *attempt)
+{
+	struct log_writer *w = begin(attempt, "c1", "fs.trace", "ptrace");
+	struct record open = {.type = RECORD_FD,
+		.fd = {.start_ns = start_ns,
+			.pid = 9,
+			.fd = 6,
+			.open = true,
+			.kind = FD_SOCKET,
+			.path = "socket:[7]",
+			.sock_type = SOCK_STREAM}};
+	struct sockaddr_in *to = (struct sockaddr_in *)&open.fd.remote;
+	struct record call = {.type = RECORD_CALL,
+		.call = {.pid = 9, .tid = 9, .service_ns = 1000000, .offset = -1}};
+
+	*to = (struct sockaddr_in){.sin_family = AF_INET, .sin_port = htons(24007)};
+	inet_pton(AF_INET, "10.0.0.1", &to->sin_addr);
+	put(w, open);
+	for (int i = 0; i < 2 * SECONDS; i++) {
+		call.call.start_ns = start_ns + i * SECOND / 2;
+		call.call.nr = (uint32_t)call_number("x86_64", "read");
+		call.call.args[0] = 6;
+		call.call.args[2] = (uint64_t)(call.call.result = i % 2 ? 20000 : 100);
+		put(w, call);
+		call.call.start_ns += SECOND / 4;
+		call.call.nr = (uint32_t)call_number("x86_64", "epoll_wait");
+		call.call.args[0] = 3;
+		call.call.result = 1;
+		put(w, call);
+	}
+	end(w);
+}
+
 static json_t *describe(void)
 {
 	json_t *list = json_array();
@@ -121,8 +156,9 @@ static json_t *describe(void)
 				address, "port", 24007, "storage", "/srv/brick", "clock_offset_ns",
 				0, "sampled", 1));
 	}
-	return json_pack("{s:o, s:[{s:s, s:s, s:i, s:b}]}", "servers", list, "clients", "name",
-		"c1", "mount", "/mnt/fs", "clock_offset_ns", 0, "sampled", 0);
+	return json_pack("{s:o, s:[{s:s, s:s, s:i, s:b}], s:{s:i, s:i}}", "servers", list,
+		"clients", "name", "c1", "mount", "/mnt/fs", "clock_offset_ns", 0, "sampled", 0,
+		"bulk", "above", 16408, "header", 24);
 }
 
 /* One cell as a run leaves it. */
@@ -147,7 +183,7 @@ static void record(struct store *s, size_t cell)
 	assert_int_equal(file_mkdirs(full, 0700, &e), 0);
 	for (int i = 0; i < SERVERS; i++)
 		write_server(attempt, servers[i], i == 1 ? 6 : 0.5);
-	end(begin(attempt, "c1", "fs.trace", "ebpf"));
+	write_client(attempt);
 	end(begin(attempt, "c1", "app.trace", "ptrace"));
 	spec.folder = full;
 	if (reduce_traces(&spec, &r, &e) || store_put_attempt(s, &row, &e) ||
@@ -235,6 +271,17 @@ static json_t *all_of(struct store *s)
 	return json_pack("[o, o, o]", samples, events, verdicts);
 }
 
+/* The samples that begin so. */
+static size_t samples_of(const json_t *all, const char *start)
+{
+	size_t n = 0, i;
+	json_t *one;
+
+	json_array_foreach(json_array_get(all, 0), i, one)
+		n += !strncmp(json_string_value(one), start, strlen(start));
+	return n;
+}
+
 static int again(struct store *s, struct err *e)
 {
 	struct judge *j = judge_of(s);
@@ -261,7 +308,10 @@ static void what_an_older_program_left_out_is_there_afterwards(void **state)
 	if (again(s, &e))
 		fail_msg("%s", e.text);
 	whole = all_of(s);
-	assert_int_equal(json_array_size(json_array_get(whole, 0)), CELLS * SERVERS * SECONDS * 2);
+	assert_int_equal(json_array_size(json_array_get(whole, 0)),
+		CELLS * (SERVERS * SECONDS * 2 + SECONDS * 2));
+	assert_int_equal(samples_of(whole, "ncread s1 "), CELLS * SECONDS);
+	assert_int_equal(samples_of(whole, "ncbulk s1 "), CELLS * SECONDS);
 	json_array_foreach(json_array_get(whole, 2), i, row)
 		if (!strcmp(json_string_value(json_object_get(row, "detector")), "deepest"))
 			assert_string_equal(json_string_value(json_array_get(
