@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/base/alloc.h"
 #include "harness/base/auto.h"
 #include "harness/base/near.h"
 
@@ -113,11 +112,13 @@ static bool decode(char *text)
 
 int choice_add(struct choice *c, const char *word, const char *list, struct err *e)
 {
-	auto_free char *copy = alloc_copy(list);
+	auto_free char *copy = strdup(list);
 	char *rest = copy, *one, hint[96];
 	size_t i = 0;
 	int rc = 0;
 
+	if (!copy)
+		return err_errno(e, -ENOMEM, "cannot read a filter");
 	while (i < sizeof(adders) / sizeof(adders[0]) && strcmp(adders[i].word, word))
 		i++;
 	if (i == sizeof(adders) / sizeof(adders[0]))
@@ -134,14 +135,16 @@ int choice_add(struct choice *c, const char *word, const char *list, struct err 
 
 int choice_parse(const char *line, struct choice *c, struct err *e)
 {
-	auto_free char *copy = alloc_copy(line);
+	auto_free char *copy = strdup(line);
 	struct choice *found;
-	auto_free void *holds = alloc_zero(1, sizeof(*found));
+	auto_free void *holds = calloc(1, sizeof(*found));
 	char *rest = copy, *word, *list, seen[sizeof(words) / sizeof(words[0])] = "";
 	bool none = false;
 	size_t n = 0;
 	int rc = 0;
 
+	if (!copy || !holds)
+		return err_errno(e, -ENOMEM, "cannot read a filter");
 	found = holds;
 	while (!rc && (word = strsep(&rest, " \t"))) {
 		if (!*word)
@@ -222,8 +225,10 @@ char *choice_text(const struct choice *c)
 {
 	char *text = NULL;
 	size_t size, n = 0;
-	FILE *f = alloc_text(&text, &size);
+	FILE *f = open_memstream(&text, &size);
 
+	if (!f)
+		return NULL;
 	put_processes(f, c);
 	for (unsigned i = 0; kinds[i]; i++)
 		if (c->calls & 1u << i) {
@@ -238,7 +243,10 @@ char *choice_text(const struct choice *c)
 	}
 	if (choice_is_all(c))
 		fputs("none", f);
-	fclose(f);
+	if (fclose(f)) {
+		free(text);
+		return NULL;
+	}
 	return text;
 }
 

@@ -54,13 +54,14 @@ struct choice {
 	size_t n_paths;
 };
 
-/* Adds to one word: "process", "calls", "client" or "path", with its list. -EINVAL. */
+/* Adds to one word: "process", "calls", "client" or "path", with its list. -EINVAL, or -ENOMEM. */
 int choice_add(struct choice *c, const char *word, const char *list, struct err *e);
 
-/* Reads all words of a line into '*c', which is untouched in case of errors. -EINVAL. */
+/* Reads all words of a line into '*c', which is untouched in case of errors. -EINVAL,
+ * or -ENOMEM. */
 int choice_parse(const char *line, struct choice *c, struct err *e);
 
-/* The line again; "none". The caller frees. */
+/* The line again; "none". The caller frees. NULL: out of memory. */
 char *choice_text(const struct choice *c);
 
 bool choice_is_all(const struct choice *c);

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "diag/record/fdtable.h"
-#include "harness/base/alloc.h"
 
 /* A record that says what descriptors, processes or threads there are, or what is recorded. */
 struct note {
@@ -48,8 +47,10 @@ struct log_ring {
 
 struct log_ring *log_ring_new(int64_t keep_ns, size_t most_bytes)
 {
-	struct log_ring *r = alloc_zero(1, sizeof(*r));
+	struct log_ring *r = calloc(1, sizeof(*r));
 
+	if (!r)
+		return NULL;
 	r->keep_ns = keep_ns;
 	r->most_bytes = most_bytes;
 	r->newest_ns = r->end_ns = INT64_MIN;
@@ -106,20 +107,14 @@ static const char *text_of(const struct record *rec)
 	return text ? text : "";
 }
 
-void log_ring_note(struct log_ring *r, const struct record *rec)
+/* A copy with its text; NULL: out of memory. */
+static struct note *note_new(const struct record *rec)
 {
-	int64_t end_ns = record_end_ns(rec);
-	struct note *n;
-	size_t size;
+	const size_t size = strlen(text_of(rec)) + 1;
+	struct note *n = calloc(1, sizeof(*n) + size);
 
-	if (end_ns > r->end_ns)
-		r->end_ns = end_ns;
-	if (rec->type == RECORD_LOST)
-		r->lost += rec->lost.count;
-	if (rec->type != RECORD_FD && rec->type != RECORD_PROCESS && rec->type != RECORD_MARK)
-		return;
-	size = strlen(text_of(rec)) + 1;
-	n = alloc_zero(1, sizeof(*n) + size);
+	if (!n)
+		return NULL;
 	n->rec = *rec;
 	memcpy(n->text, text_of(rec), size);
 	if (rec->type == RECORD_FD)
@@ -128,12 +123,30 @@ void log_ring_note(struct log_ring *r, const struct record *rec)
 		n->rec.mark.text = n->text;
 	else
 		n->rec.process.name = n->text;
-	*r->next_note = n;
-	r->next_note = &n->next;
-	r->note_bytes += sizeof(*n) + size;
+	return n;
 }
 
-static void apply_process(struct log_ring *r, const struct record_process *p)
+int log_ring_note(struct log_ring *r, const struct record *rec)
+{
+	int64_t end_ns = record_end_ns(rec);
+	struct note *n;
+
+	if (end_ns > r->end_ns)
+		r->end_ns = end_ns;
+	if (rec->type == RECORD_LOST)
+		r->lost += rec->lost.count;
+	if (rec->type != RECORD_FD && rec->type != RECORD_PROCESS && rec->type != RECORD_MARK)
+		return 0;
+	n = note_new(rec);
+	if (!n)
+		return -ENOMEM;
+	*r->next_note = n;
+	r->next_note = &n->next;
+	r->note_bytes += sizeof(*n) + strlen(n->text) + 1;
+	return 0;
+}
+
+static int apply_process(struct log_ring *r, const struct record_process *p)
 {
 	struct thread key = {.tid = p->tid}, *t;
 	void *at = tfind(&key, &r->threads, by_tid);
@@ -143,46 +156,50 @@ static void apply_process(struct log_ring *r, const struct record_process *p)
 		if (t)
 			tdelete(&key, &r->threads, by_tid);
 		free(t);
-		return;
+		return 0;
 	}
 	if (!t) {
-		t = alloc_zero(1, sizeof(*t));
+		t = calloc(1, sizeof(*t));
+		if (!t)
+			return -ENOMEM;
 		t->tid = p->tid;
 		if (!tsearch(t, &r->threads, by_tid)) {
 			free(t);
-			return;
+			return -ENOMEM;
 		}
 	}
 	if (p->what == PROCESS_START || !t->now.tid)
 		t->now = *p;
 	strncpy(t->name, p->name, sizeof(t->name) - 1);
 	t->now.what = PROCESS_START;
+	return 0;
 }
 
-static void apply_mark(struct log_ring *r, const struct note *n)
+static int apply_mark(struct log_ring *r, const struct note *n)
 {
-	const size_t size = strlen(n->text) + 1;
-	struct note *own = alloc_zero(1, sizeof(*own) + size);
+	struct note *own = note_new(&n->rec);
 
-	own->rec = n->rec;
-	memcpy(own->text, n->text, size);
-	own->rec.mark.text = own->text;
+	if (!own)
+		return -ENOMEM;
 	free(r->mark);
 	r->mark = own;
+	return 0;
 }
 
-static void drop_first(struct log_ring *r)
+/* Its notes become part of what holds. -ENOMEM: they do not, but the block is gone all the same. */
+static int drop_first(struct log_ring *r)
 {
 	struct kept *k = r->first;
+	int rc = 0;
 
-	for (struct note *n = k->notes; n; n = n->next) {
+	for (struct note *n = k->notes; n && !rc; n = n->next) {
 		if (n->rec.type == RECORD_MARK) {
-			apply_mark(r, n);
+			rc = apply_mark(r, n);
 			continue;
 		}
-		fdtable_feed(r->fds, &n->rec);
-		if (n->rec.type == RECORD_PROCESS)
-			apply_process(r, &n->rec.process);
+		rc = fdtable_feed(r->fds, &n->rec);
+		if (!rc && n->rec.type == RECORD_PROCESS)
+			rc = apply_process(r, &n->rec.process);
 	}
 	r->first = k->next;
 	if (!r->first)
@@ -190,12 +207,16 @@ static void drop_first(struct log_ring *r)
 	r->bytes -= k->bytes;
 	free_notes(k->notes);
 	free(k);
+	return rc;
 }
 
-void log_ring_take(struct log_ring *r, const uint8_t *payload, size_t size, uint32_t records)
+int log_ring_take(struct log_ring *r, const uint8_t *payload, size_t size, uint32_t records)
 {
-	struct kept *k = alloc_zero(1, sizeof(*k) + size);
+	struct kept *k = calloc(1, sizeof(*k) + size);
+	int rc = 0;
 
+	if (!k)
+		return -ENOMEM;
 	memcpy(k->payload, payload, size);
 	k->size = size;
 	k->records = records;
@@ -216,10 +237,11 @@ void log_ring_take(struct log_ring *r, const uint8_t *payload, size_t size, uint
 	r->note_bytes = 0;
 	r->lost = 0;
 	r->end_ns = INT64_MIN;
-	while (r->first &&
+	while (!rc && r->first &&
 		((uint64_t)r->newest_ns - (uint64_t)r->first->end_ns > (uint64_t)r->keep_ns ||
 			r->bytes > r->most_bytes))
-		drop_first(r);
+		rc = drop_first(r);
+	return rc;
 }
 
 struct replay {

@@ -13,15 +13,16 @@
 struct log_ring;
 
 /* Keeps the blocks of the last 'keep_ns' up to the newest record, but no more than 'most_bytes'.
- * Running out of memory ends the program, as alloc.h says. */
+ * NULL: out of memory. */
 struct log_ring *log_ring_new(int64_t keep_ns, size_t most_bytes);
 void log_ring_free(struct log_ring *r); /* NULL is fine */
 
-/* Tells of a record of the block that is being filled. */
-void log_ring_note(struct log_ring *r, const struct record *rec);
+/* Tells of a record of the block that is being filled. 0 or -ENOMEM: then what is kept is no whole
+ * log any more. */
+int log_ring_note(struct log_ring *r, const struct record *rec);
 
-/* Takes that block, now full; its payload is copied. */
-void log_ring_take(struct log_ring *r, const uint8_t *payload, size_t size, uint32_t records);
+/* Takes that block, now full; its payload is copied. 0 or -ENOMEM, as log_ring_note. */
+int log_ring_take(struct log_ring *r, const uint8_t *payload, size_t size, uint32_t records);
 
 /* How to write it again: what was dropped but still holds, as records; then the blocks. Both
  * functions return 0 or a negative errno, which ends it and is returned. */

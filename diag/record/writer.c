@@ -9,7 +9,6 @@
 #include "diag/record/growing.h"
 #include "diag/record/layout.h"
 #include "diag/record/ring.h"
-#include "harness/base/alloc.h"
 #include "harness/base/auto.h"
 #include "harness/base/clock.h"
 #include "harness/base/file.h"
@@ -100,6 +99,13 @@ static int put(struct log_writer *w, const void *data, size_t size, struct err *
 	return 0;
 }
 
+/* The ring has run out of memory: the log fails for good, as it does where its disk is full. */
+static int ring_fails(struct log_writer *w, int rc, struct err *e)
+{
+	w->failed = rc;
+	return err_errno(e, rc, "cannot keep the log '%s' in memory", w->path);
+}
+
 static int put_head(struct log_writer *w, struct err *e)
 {
 	uint8_t p[LAYOUT_HEAD] = {0};
@@ -147,9 +153,10 @@ int log_flush(struct log_writer *w, struct err *e)
 	if (!payload)
 		return put(w, NULL, 0, e);
 	if (w->ring) {
-		log_ring_take(w->ring, w->block + LAYOUT_BLOCK_HEAD, payload, w->block_records);
+		rc = log_ring_take(
+			w->ring, w->block + LAYOUT_BLOCK_HEAD, payload, w->block_records);
 		block_begin(w);
-		return 0;
+		return rc ? ring_fails(w, rc, e) : 0;
 	}
 	layout_put32(w->block, LAYOUT_BLOCK_MAGIC);
 	layout_put32(w->block + 4, payload);
@@ -532,8 +539,11 @@ int log_write(struct log_writer *w, struct record *rec, struct err *e)
 	}
 	w->block_records++;
 	rec->number = ++w->records;
-	if (w->ring)
-		log_ring_note(w->ring, rec);
+	if (w->ring) {
+		int rc = log_ring_note(w->ring, rec);
+
+		return rc ? ring_fails(w, rc, e) : 0;
+	}
 	return 0;
 }
 
@@ -587,10 +597,15 @@ static int spill(const struct log_ring *ring, struct log_writer *to, struct err 
 
 int log_writer_dump(struct log_writer *w, const char *path, struct err *e)
 {
-	auto_free char *part = alloc_format("%s.part", path);
+	auto_free char *part = NULL;
 	struct log_writer *to;
-	int rc = log_flush(w, e);
+	int rc;
 
+	if (asprintf(&part, "%s.part", path) < 0) {
+		part = NULL;
+		return err_errno(e, -ENOMEM, "cannot make the log '%s'", path);
+	}
+	rc = log_flush(w, e);
 	if (rc == 0 && access(path, F_OK) == 0)
 		rc = err_errno(e, -EEXIST, "cannot make the log '%s'", path);
 	if (rc == 0)

@@ -32,7 +32,6 @@
 #include "diag/capture/launch.h"
 #include "diag/record/log.h"
 #include "ebpf.skel.h"
-#include "harness/base/alloc.h"
 #include "harness/base/auto.h"
 #include "harness/base/clock.h"
 #include "harness/base/file.h"
@@ -514,11 +513,15 @@ static int follow_command(struct ebpf *x, struct err *e)
 /* Writes what the ring holds, up to now, into a file of its own. A failure ends nothing. */
 static int dump(struct ebpf *x, struct err *e)
 {
-	auto_free char *path = alloc_format("%s.%u", x->r->out, x->dumps + 1);
+	auto_free char *path = NULL;
 	int rc;
 
 	if (!x->r->ring_ns)
 		return err_set(e, -EINVAL, "nothing is kept to be written: --ring is not given");
+	if (asprintf(&path, "%s.%u", x->r->out, x->dumps + 1) < 0) {
+		path = NULL;
+		return err_errno(e, -ENOMEM, "cannot write what is kept");
+	}
 	drain(x, (uint64_t)clock_ns(CLOCK_MONOTONIC));
 	rc = log_writer_dump(x->log, path, e);
 	x->dumps += rc == 0;
@@ -526,17 +529,22 @@ static int dump(struct ebpf *x, struct err *e)
 }
 
 /* Says in the log what is recorded from now on, behind what was recorded before. */
-static void mark(struct ebpf *x)
+static int mark(struct ebpf *x, struct err *e)
 {
-	auto_free char *chosen = choice_text(&x->choice);
-	auto_free char *text = alloc_format("%s%s%s", x->skel->bss->recording ? "on" : "off",
-		choice_is_all(&x->choice) ? "" : " filter ",
-		choice_is_all(&x->choice) ? "" : chosen);
+	auto_free char *chosen = choice_is_all(&x->choice) ? strdup("") : choice_text(&x->choice);
+	auto_free char *text = NULL;
 	struct record rec = {.type = RECORD_MARK, .mark = {.start_ns = clock_real_ns()}};
 
+	if (!chosen ||
+		asprintf(&text, "%s%s%s", x->skel->bss->recording ? "on" : "off",
+			*chosen ? " filter " : "", chosen) < 0) {
+		text = NULL;
+		return err_errno(e, -ENOMEM, "cannot write into the log what is recorded");
+	}
 	drain(x, (uint64_t)clock_ns(CLOCK_MONOTONIC));
 	rec.mark.text = text;
 	write_record(x, &rec);
+	return 0;
 }
 
 static int obey_filter(struct ebpf *x, const char *words, struct err *e)
@@ -561,9 +569,7 @@ static int obey(struct ebpf *x, const char *line, struct err *e)
 		x->skel->bss->recording = !strcmp(line, "on");
 	else
 		rc = err_set(e, -EINVAL, "control lines are on, off, write and filter ...");
-	if (!rc)
-		mark(x);
-	return rc;
+	return rc ?: mark(x, e);
 }
 
 static void take_orders(struct ebpf *x)
@@ -736,7 +742,7 @@ int ebpf_trace(const struct trace_request *r, struct err *why)
 		goto out;
 	}
 	if (!choice_is_all(&x.choice))
-		mark(&x);
+		x.failed = mark(&x, &x.err);
 	trace_ready(r);
 	run(&x);
 	lost = detach(&x);
