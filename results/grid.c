@@ -10,7 +10,7 @@
 
 #include "diag/judge/score.h"
 #include "harness/base/alloc.h"
-#include "harness/base/stream.h"
+#include "harness/base/outfile.h"
 #include "harness/base/text.h"
 
 int sheet_width(const struct sheet *out)
@@ -104,7 +104,7 @@ void sheet_json(struct sheet *out, json_t *value)
 
 int sheet_end(struct sheet *out)
 {
-	return stream_flush(out->f, NULL) ?: out->rc;
+	return outfile_flush(out->f, NULL) ?: out->rc;
 }
 
 /* Filling */

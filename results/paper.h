@@ -31,7 +31,7 @@ void paper_free(struct paper *p);
 
 /* Text and Markdown begin with all shares in one small table and the summary of table_render;
  * Markdown then has the paper's own layout, its parts side by side. CSV and JSON hold every cell.
- * SVG draws the first small table; -ENOENT if there is none. 0, or what stream_flush returns. */
+ * SVG draws the first small table; -ENOENT if there is none. 0, or what outfile_flush returns. */
 int paper_render(const struct paper *p, const struct score_table *t, enum table_format format,
 	const struct table_notes *notes, FILE *f);
 

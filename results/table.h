@@ -31,7 +31,7 @@ struct table_notes {
 	const char *const *nulls; /* names of the null detectors, ended by NULL */
 };
 
-/* 0; what stream_flush returns when 'f' could not be written; -EINVAL for TABLE_SVG, which
+/* 0; what outfile_flush returns when 'f' could not be written; -EINVAL for TABLE_SVG, which
  * paper_render draws. */
 int table_render(const struct score_table *t, enum table_format format,
 	const struct table_notes *notes, FILE *f);

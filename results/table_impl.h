@@ -47,7 +47,7 @@ enum score_field {
 void tables_score(struct grid *g, const struct score *s, size_t n);
 
 /* The scores in 'g' as CSV, or as JSON below what is in 'all' (which is released) and the
- * summary; 0, or what stream_flush returns. */
+ * summary; 0, or what outfile_flush returns. */
 int tables_data(struct tables *v, struct grid *g, json_t *all);
 
 /* One detector by fault, metric and workload. True if a cell has a star. */

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "harness/base/stream.h"
+#include "harness/base/outfile.h"
 #include "harness/base/text.h"
 #include "harness/cli/cmd.h"
 #include "harness/cli/json_text.h"
@@ -76,7 +76,7 @@ static int show(void *ctx, const struct finding *f, struct err *e)
 		show_timeline(s, f);
 		putchar('\n');
 	}
-	return ferror(stdout) ? stream_flush(stdout, e) : 0;
+	return ferror(stdout) ? outfile_flush(stdout, e) : 0;
 }
 
 static int run(const struct call *c)
@@ -95,7 +95,7 @@ static int run(const struct call *c)
 	} else {
 		shown.run = s.run;
 		rc = findings_search(q, o->finding, show, &shown, &e);
-		rc = rc ?: stream_flush(stdout, &e);
+		rc = rc ?: outfile_flush(stdout, &e);
 		if (rc)
 			code = cmd_error(
 				"findings", &e, rc == -EINVAL ? ERR_SCENARIO : ERR_HARNESS);

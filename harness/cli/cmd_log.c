@@ -5,7 +5,7 @@
 
 #include "diag/app/app.h"
 #include "diag/query/scan.h"
-#include "harness/base/stream.h"
+#include "harness/base/outfile.h"
 #include "harness/cli/cmd.h"
 #include "harness/cli/log_view.h"
 
@@ -60,7 +60,7 @@ static int show(struct view *v, struct stream_item *item, struct err *e)
 		json_record(item);
 	else
 		text_record(v, item);
-	return ferror(stdout) ? stream_flush(stdout, e) : 0;
+	return ferror(stdout) ? outfile_flush(stdout, e) : 0;
 }
 
 struct options {
@@ -183,7 +183,7 @@ static int run(const struct call *c)
 	if (rc < 0)
 		return cmd_error("log", &e, ERR_USAGE);
 	rc = print(v, scan, &e);
-	rc = rc ?: stream_flush(stdout, &e);
+	rc = rc ?: outfile_flush(stdout, &e);
 	totals_free(v->totals);
 	scan_close(scan);
 	if (rc < 0)

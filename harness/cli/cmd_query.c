@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "diag/ship/remote.h"
-#include "harness/base/stream.h"
+#include "harness/base/outfile.h"
 #include "harness/cli/clickhouse_options.h"
 #include "harness/cli/cmd.h"
 #include "harness/cli/rows.h"
@@ -90,7 +90,7 @@ static int ask(struct query *q, const struct call *c)
 
 	rc = query_run(q, c->args[c->n - 1], &sink, &e);
 	rows_end(rows);
-	if (rc >= 0 && stream_flush(stdout, &e))
+	if (rc >= 0 && outfile_flush(stdout, &e))
 		rc = -EIO;
 	if (rc < 0)
 		code = cmd_error(

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "commit.h"
-#include "harness/base/stream.h"
+#include "harness/base/outfile.h"
 #include "harness/base/text.h"
 #include "harness/cli/cmd.h"
 #include "harness/base/near.h"
@@ -53,7 +53,7 @@ int main(int argc, char **argv)
 
 	/* Results count only once they are written: a full disk must not end with 0. A command that
 	 * ends with 3 has said why. */
-	if (stream_flush(stdout, &e)) {
+	if (outfile_flush(stdout, &e)) {
 		if (code == CULPRIT_EXIT_INVALID)
 			return code;
 		if (name)

@@ -9,7 +9,7 @@
 #include "harness/base/auto.h"
 #include "harness/base/file.h"
 #include "harness/base/jget.h"
-#include "harness/base/stream.h"
+#include "harness/base/outfile.h"
 #include "harness/base/text.h"
 #include "harness/cli/cmd.h"
 #include "harness/judging/scoring.h"
@@ -275,7 +275,7 @@ static int conclude(const char *command, struct store *s, struct scoring *c,
 	code = failed || compared.regressions ? CULPRIT_EXIT_SHORT : CULPRIT_EXIT_OK;
 	if (rc)
 		code = cmd_error(command, &e, ERR_USAGE);
-	else if (stream_flush(out, &e))
+	else if (outfile_flush(out, &e))
 		code = cmd_error(command, &e, ERR_HARNESS);
 	comparisons_clear(&compared);
 	return code;

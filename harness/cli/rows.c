@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "harness/base/alloc.h"
-#include "harness/base/stream.h"
+#include "harness/base/outfile.h"
 #include "harness/base/text.h"
 #include "harness/cli/json_text.h"
 
@@ -93,7 +93,7 @@ static const char *plain(const struct query_cell *c, char *out, size_t size)
 
 static int written(struct err *e)
 {
-	return ferror(stdout) ? stream_flush(stdout, e) : 0;
+	return ferror(stdout) ? outfile_flush(stdout, e) : 0;
 }
 
 /* CSV: RFC 4180, but for the ends of lines. On a terminal, control characters are escaped. */

@@ -5,17 +5,17 @@
 #include <stdlib.h>
 
 #include "harness/base/alloc.h"
-#include "harness/base/stream.h"
+#include "harness/base/outfile.h"
 #include "harness/cli/json_text.h"
 
 struct ship_lines {
-	struct stream out;
+	struct outfile out;
 };
 
 int ship_lines_new(const char *path, struct ship_lines **out, struct err *e)
 {
 	struct ship_lines *l = alloc_zero(1, sizeof(*l));
-	int rc = stream_open(&l->out, path, e);
+	int rc = outfile_open(&l->out, path, e);
 
 	if (rc)
 		free(l);
@@ -74,7 +74,7 @@ static int row(void *ctx, const struct query_table *t, struct query_row *r, stru
 		}
 	}
 	fputs("}\n", f);
-	return ferror(f) ? stream_flush(f, e) : 0;
+	return ferror(f) ? outfile_flush(f, e) : 0;
 }
 
 static int batch(void *ctx, uint64_t to, struct err *e)
@@ -82,7 +82,7 @@ static int batch(void *ctx, uint64_t to, struct err *e)
 	FILE *f = ((struct ship_lines *)ctx)->out.f;
 
 	(void)to;
-	return stream_flush(f, e);
+	return outfile_flush(f, e);
 }
 
 static int end(void *ctx, const struct ship_counts *c, struct err *e)
@@ -98,13 +98,13 @@ struct ship_sink ship_lines_sink(struct ship_lines *l)
 
 int ship_lines_end(struct ship_lines *l, int rc, struct err *e)
 {
-	return stream_close(&l->out, rc, e);
+	return outfile_close(&l->out, rc, e);
 }
 
 void ship_lines_free(struct ship_lines *l)
 {
 	if (!l)
 		return;
-	stream_close(&l->out, -ECANCELED, NULL);
+	outfile_close(&l->out, -ECANCELED, NULL);
 	free(l);
 }

@@ -10,7 +10,7 @@ struct ship_lines;
 /* 'path' "-": standard output. A file is there only once it is whole: ship_lines_end. */
 int ship_lines_new(const char *path, struct ship_lines **out, struct err *e);
 struct ship_sink ship_lines_sink(struct ship_lines *l);
-/* Puts the file in its place if 'rc' is 0; returns what stream_close does. */
+/* Puts the file in its place if 'rc' is 0; returns what outfile_close does. */
 int ship_lines_end(struct ship_lines *l, int rc, struct err *e);
 void ship_lines_free(struct ship_lines *l); /* NULL is fine */
 

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "harness/base/stream.h"
+#include "harness/base/outfile.h"
 
 bool timeline_is_stdout(const char *path)
 {
@@ -20,14 +20,14 @@ static int write_page(struct timeline *t, FILE *f, struct err *e)
 /* 'say': print the path. */
 static int write_to(struct timeline *t, const char *path, write_fn write, bool say, struct err *e)
 {
-	struct stream out;
+	struct outfile out;
 	int rc;
 
 	if (!path)
 		return 0;
-	rc = stream_open(&out, path, e);
+	rc = outfile_open(&out, path, e);
 	if (!rc)
-		rc = stream_close(&out, write(t, out.f, e), e);
+		rc = outfile_close(&out, write(t, out.f, e), e);
 	if (!rc && say)
 		puts(path);
 	return rc;

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "harness/base/jget.h"
-#include "harness/base/stream.h"
+#include "harness/base/outfile.h"
 #include "harness/base/text.h"
 
 /* "s2 (since 31 s), s3" */
@@ -117,7 +117,7 @@ int verdicts_print(const json_t *verdicts, bool json, bool evidence, FILE *out, 
 	if (json) {
 		json_dumpf(verdicts, out, JSON_INDENT(2) | JSON_SORT_KEYS);
 		fputc('\n', out);
-		return stream_flush(out, e);
+		return outfile_flush(out, e);
 	}
 	json_array_foreach((json_t *)verdicts, i, row) {
 		const json_t *verdict = jget(row, "verdict");
@@ -139,5 +139,5 @@ int verdicts_print(const json_t *verdicts, bool json, bool evidence, FILE *out, 
 				print_verdict(detector, verdict, evidence, out);
 		}
 	}
-	return stream_flush(out, e);
+	return outfile_flush(out, e);
 }

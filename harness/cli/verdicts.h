@@ -9,7 +9,7 @@
 #include "harness/base/err.h"
 
 /* 'verdicts': [{what, detector, verdict, ...}], grouped by 'what'. As JSON, all of it; else a line
- * for each detector, and one for each metric that indicts a server. Returns what stream_flush
+ * for each detector, and one for each metric that indicts a server. Returns what outfile_flush
  * does. */
 int verdicts_print(const json_t *verdicts, bool json, bool evidence, FILE *out, struct err *e);
 

@@ -1,4 +1,4 @@
-#include "harness/base/stream.h"
+#include "harness/base/outfile.h"
 #include "harness/watch/watch.h"
 
 #include <errno.h>
@@ -256,7 +256,7 @@ static int after_looks(struct watch *w, double now_s, struct err *e)
 	int rc;
 
 	lives_end(&w->lives, now_s, told, w);
-	rc = stream_flush(w->o.out, e) ?: save(w, e);
+	rc = outfile_flush(w->o.out, e) ?: save(w, e);
 	sound_alarm(w, now_s);
 	publish_now(w);
 	forget(w, now_s);

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "harness/base/alloc.h"
-#include "harness/base/stream.h"
+#include "harness/base/outfile.h"
 #include "results/timeline/timeline_impl.h"
 
 enum { SORTED_TOGETHER = 1 << 19, BUFFERED = 1 << 14 };
@@ -93,7 +93,7 @@ int timeline_failed(struct timeline *t, struct err *e)
 
 int timeline_written(FILE *f, struct err *e)
 {
-	int rc = stream_flush(f, NULL);
+	int rc = outfile_flush(f, NULL);
 
 	return rc ? err_errno(e, rc, "cannot write the timeline") : 0;
 }

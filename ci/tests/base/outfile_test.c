@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "ci/tests/scratch.h"
-#include "harness/base/stream.h"
+#include "harness/base/outfile.h"
 
 static char path[128];
 
@@ -46,31 +46,31 @@ static int begin(void **state)
 
 static void a_file_is_there_once_it_is_whole(void **state)
 {
-	struct stream s;
+	struct outfile s;
 	struct err e = {""};
 
 	(void)state;
-	assert_int_equal(stream_open(&s, path, &e), 0);
+	assert_int_equal(outfile_open(&s, path, &e), 0);
 	fputs("one", s.f);
 	fflush(s.f);
 	assert_int_not_equal(access(path, F_OK), 0);
-	assert_int_equal(stream_close(&s, 0, &e), 0);
+	assert_int_equal(outfile_close(&s, 0, &e), 0);
 	expect_text("one");
 	assert_int_equal(files(), 1);
-	assert_int_equal(stream_close(&s, 0, &e), 0);
+	assert_int_equal(outfile_close(&s, 0, &e), 0);
 }
 
 static void what_failed_leaves_the_old_one(void **state)
 {
-	struct stream s;
+	struct outfile s;
 	struct err e = {""};
 
 	(void)state;
 	assert_int_equal(file_write_atomic(path, 0644, "old", 3, &e), 0);
-	assert_int_equal(stream_open(&s, path, &e), 0);
+	assert_int_equal(outfile_open(&s, path, &e), 0);
 	fputs("new", s.f);
 	err_set(&e, -EINVAL, "the writer's own");
-	assert_int_equal(stream_close(&s, -EINVAL, &e), -EINVAL);
+	assert_int_equal(outfile_close(&s, -EINVAL, &e), -EINVAL);
 	assert_string_equal(e.text, "the writer's own");
 	expect_text("old");
 	assert_int_equal(files(), 1);
@@ -78,16 +78,16 @@ static void what_failed_leaves_the_old_one(void **state)
 
 static void a_device_stays_one(void **state)
 {
-	struct stream s;
+	struct outfile s;
 	struct err e = {""};
 	struct stat st;
 
 	(void)state;
 	/* By a link: what the path is must be found out behind it. */
 	assert_int_equal(symlink("/dev/full", path), 0);
-	assert_int_equal(stream_open(&s, path, &e), 0);
+	assert_int_equal(outfile_open(&s, path, &e), 0);
 	fputs("much", s.f);
-	assert_int_equal(stream_close(&s, 0, &e), -ENOSPC);
+	assert_int_equal(outfile_close(&s, 0, &e), -ENOSPC);
 	assert_non_null(strstr(e.text, "/out': No space left on device"));
 	assert_int_equal(e.class, ERR_HARNESS);
 	assert_int_equal(files(), 1);
@@ -105,26 +105,26 @@ static void the_reason_is_found_later(void **state)
 	fputs("much", f);
 	fflush(f);
 	errno = 0;
-	assert_int_equal(stream_flush(f, &e), -ENOSPC);
+	assert_int_equal(outfile_flush(f, &e), -ENOSPC);
 	assert_string_equal(e.text, "cannot write to standard output: No space left on device");
 	fclose(f);
 }
 
 static void folders_and_silent_fifos_are_refused(void **state)
 {
-	struct stream s;
+	struct outfile s;
 	struct err e = {""};
 
 	(void)state;
-	assert_int_equal(stream_open(&s, dir, &e), -EISDIR);
+	assert_int_equal(outfile_open(&s, dir, &e), -EISDIR);
 	assert_int_equal(e.class, ERR_USAGE);
 	assert_int_equal(mkfifo(path, 0600), 0);
 	e = (struct err){""};
-	assert_int_equal(stream_open(&s, path, &e), -ENXIO);
+	assert_int_equal(outfile_open(&s, path, &e), -ENXIO);
 	assert_non_null(strstr(e.text, "it is a FIFO that nobody reads"));
 	snprintf(path, sizeof(path), "%s/none/out", dir);
 	e = (struct err){""};
-	assert_int_equal(stream_open(&s, path, &e), -ENOENT);
+	assert_int_equal(outfile_open(&s, path, &e), -ENOENT);
 	assert_int_equal(e.class, ERR_USAGE);
 }
 

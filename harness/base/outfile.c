@@ -1,4 +1,4 @@
-#include "harness/base/stream.h"
+#include "harness/base/outfile.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -20,7 +20,7 @@ static int flush(FILE *f)
 	return fflush(f) ? -errno : -EIO;
 }
 
-int stream_flush(FILE *f, struct err *e)
+int outfile_flush(FILE *f, struct err *e)
 {
 	int rc = flush(f);
 
@@ -28,7 +28,7 @@ int stream_flush(FILE *f, struct err *e)
 		  : 0;
 }
 
-static int open_part(struct stream *s)
+static int open_part(struct outfile *s)
 {
 	int fd;
 
@@ -47,11 +47,11 @@ static int open_part(struct stream *s)
 	return fd;
 }
 
-int stream_open(struct stream *s, const char *path, struct err *e)
+int outfile_open(struct outfile *s, const char *path, struct err *e)
 {
 	int fd, rc;
 
-	*s = (struct stream){.path = path};
+	*s = (struct outfile){.path = path};
 	if (!strcmp(path, "-")) {
 		s->f = stdout;
 		return 0;
@@ -67,12 +67,12 @@ int stream_open(struct stream *s, const char *path, struct err *e)
 	rc = fd < 0 ? fd : -errno;
 	if (fd >= 0)
 		close(fd);
-	stream_close(s, rc, NULL);
+	outfile_close(s, rc, NULL);
 	return file_write_error(path, rc, e);
 }
 
 /* Gives the part, whole and on the disk, the file's name. */
-static int publish(struct stream *s)
+static int publish(struct outfile *s)
 {
 	const mode_t mask = umask(0);
 
@@ -86,12 +86,12 @@ static int publish(struct stream *s)
 	return 0;
 }
 
-int stream_close(struct stream *s, int rc, struct err *e)
+int outfile_close(struct outfile *s, int rc, struct err *e)
 {
 	int failed = s->f ? flush(s->f) : 0;
 
 	if (failed) /* the reason for what the writer could not do, too */
-		rc = s->f == stdout ? stream_flush(stdout, e)
+		rc = s->f == stdout ? outfile_flush(stdout, e)
 				    : file_write_error(s->path, failed, e);
 	else if (!rc && s->part && (failed = publish(s)))
 		rc = file_write_error(s->path, failed, e);
@@ -101,6 +101,6 @@ int stream_close(struct stream *s, int rc, struct err *e)
 		unlink(s->part);
 	free(s->part);
 	free(s->target);
-	*s = (struct stream){0};
+	*s = (struct outfile){0};
 	return rc;
 }
