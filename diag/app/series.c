@@ -5,13 +5,13 @@
 
 #include "harness/base/jget.h"
 
-void series_begin(struct series *s)
+void series_begin(struct app_series *s)
 {
 	memset(s, 0, sizeof(*s));
 	s->interval_ns = SERIES_LEAST_NS;
 }
 
-static void double_interval(struct series *s)
+static void double_interval(struct app_series *s)
 {
 	for (unsigned i = 0; i < SERIES_STEPS; i++) {
 		bool there = 2 * i < SERIES_STEPS;
@@ -23,13 +23,14 @@ static void double_interval(struct series *s)
 	s->n = (s->n + 1) / 2;
 }
 
-void series_coarsen(struct series *s, uint64_t interval_ns)
+void series_coarsen(struct app_series *s, uint64_t interval_ns)
 {
 	while (s->interval_ns < interval_ns && s->interval_ns < SERIES_MOST_NS)
 		double_interval(s);
 }
 
-void series_add(struct series *s, bool written, int64_t begin_ns, int64_t end_ns, uint64_t bytes)
+void series_add(
+	struct app_series *s, bool written, int64_t begin_ns, int64_t end_ns, uint64_t bytes)
 {
 	uint64_t *to = written ? s->written : s->read, done = 0;
 	uint64_t begin = begin_ns > 0 ? (uint64_t)begin_ns : 0;
@@ -55,9 +56,9 @@ void series_add(struct series *s, bool written, int64_t begin_ns, int64_t end_ns
 		s->n = (unsigned)last + 1;
 }
 
-void series_merge(struct series *into, const struct series *from)
+void series_merge(struct app_series *into, const struct app_series *from)
 {
-	struct series other = *from;
+	struct app_series other = *from;
 
 	series_coarsen(into, other.interval_ns);
 	series_coarsen(&other, into->interval_ns);
@@ -69,7 +70,7 @@ void series_merge(struct series *into, const struct series *from)
 		into->n = other.n;
 }
 
-json_t *series_json(const struct series *s)
+json_t *series_json(const struct app_series *s)
 {
 	json_t *read = json_array(), *written = json_array();
 	unsigned from = 0;
@@ -102,11 +103,11 @@ static bool get_steps(const json_t *v, size_t from, uint64_t *to)
 	return true;
 }
 
-bool series_from_json(const json_t *v, struct series *s)
+bool series_from_json(const json_t *v, struct app_series *s)
 {
 	double steps = jget_real(v, "interval_s") * 1e9 / SERIES_LEAST_NS, whole = round(steps);
 	int64_t from = jget_int(v, "skipped");
-	struct series got;
+	struct app_series got;
 	size_t n;
 
 	series_begin(&got);

@@ -15,28 +15,29 @@ enum { SERIES_STEPS = 1024 };
 #define SERIES_LEAST_NS 1000000
 #define SERIES_MOST_NS ((uint64_t)SERIES_LEAST_NS << 40)
 
-struct series {
+struct app_series {
 	uint64_t interval_ns;
 	unsigned n; /* intervals up to the last one with bytes */
 	uint64_t read[SERIES_STEPS], written[SERIES_STEPS];
 };
 
 /* Holds nothing. */
-void series_begin(struct series *s);
+void series_begin(struct app_series *s);
 
 /* One call, in nanoseconds since the start; what is before it counts at the start. */
-void series_add(struct series *s, bool written, int64_t begin_ns, int64_t end_ns, uint64_t bytes);
+void series_add(
+	struct app_series *s, bool written, int64_t begin_ns, int64_t end_ns, uint64_t bytes);
 
 /* Intervals of 'interval_ns' at least. */
-void series_coarsen(struct series *s, uint64_t interval_ns);
+void series_coarsen(struct app_series *s, uint64_t interval_ns);
 
 /* Adds 'from', which has the same start. */
-void series_merge(struct series *into, const struct series *from);
+void series_merge(struct app_series *into, const struct app_series *from);
 
 /* {"interval_s": 0.001, "skipped": 25, "read_bytes": [...], "written_bytes": [...]}, where the
  * first 25 intervals, without bytes, are left out; and back. False: it is not that, and 's' is not
  * changed. */
-json_t *series_json(const struct series *s);
-bool series_from_json(const json_t *v, struct series *s);
+json_t *series_json(const struct app_series *s);
+bool series_from_json(const json_t *v, struct app_series *s);
 
 #endif

@@ -7,7 +7,7 @@ void belong_begin(struct belong *b, const struct decode *d)
 	*b = (struct belong){.d = d};
 }
 
-int belong_event(void *belong, const struct event *ev, struct err *e)
+int belong_event(void *belong, const struct causal_event *ev, struct err *e)
 {
 	struct belong *b = belong;
 	struct belong_pair p = {.process = b->d->threads[ev->thread].process};

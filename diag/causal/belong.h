@@ -32,7 +32,7 @@ struct belong {
 };
 
 void belong_begin(struct belong *b, const struct decode *d);
-int belong_event(void *belong, const struct event *ev, struct err *e);
+int belong_event(void *belong, const struct causal_event *ev, struct err *e);
 void belong_end(struct belong *b);
 
 /* Compares processes by the order of ranks: that of the logs; in a log, as the tree of processes

@@ -26,7 +26,7 @@ struct channel {
 };
 
 struct queued {
-	struct event ev;
+	struct causal_event ev;
 	struct queued *next;
 };
 
@@ -56,7 +56,7 @@ struct maker {
 };
 
 /* The pass before the last. */
-static int count(void *ctx, const struct event *ev, struct err *e)
+static int count(void *ctx, const struct causal_event *ev, struct err *e)
 {
 	(void)ctx;
 	(void)ev;
@@ -85,7 +85,7 @@ static void make_ready(struct maker *m, uint32_t thread)
 	m->ready[m->n_ready++] = thread;
 }
 
-static void send_event(struct maker *m, const struct event *ev)
+static void send_event(struct maker *m, const struct causal_event *ev)
 {
 	struct channel *c = &m->channels[ev->channel];
 	struct parcel *p;
@@ -117,7 +117,7 @@ static void send_event(struct maker *m, const struct event *ev)
 	c->last = p;
 }
 
-static void receive_event(struct maker *m, const struct event *ev)
+static void receive_event(struct maker *m, const struct causal_event *ev)
 {
 	struct channel *c = &m->channels[ev->channel];
 	struct clock *clock = &m->threads[ev->thread].clock;
@@ -129,7 +129,7 @@ static void receive_event(struct maker *m, const struct event *ev)
 		parcel_drop(c);
 }
 
-static int op_event(struct maker *m, const struct event *ev, struct err *e)
+static int op_event(struct maker *m, const struct causal_event *ev, struct err *e)
 {
 	struct thread *t = &m->threads[ev->thread];
 	const struct frontier *f = clock_waits(&t->clock);
@@ -156,14 +156,14 @@ static int op_event(struct maker *m, const struct event *ev, struct err *e)
 }
 
 /* Has all been sent that the event receives? */
-static bool may_go(const struct maker *m, const struct event *ev)
+static bool may_go(const struct maker *m, const struct causal_event *ev)
 {
 	const struct channel *c = &m->channels[ev->channel];
 
 	return ev->kind != EVENT_RECEIVE || c->published >= ev->to || c->published >= c->sent;
 }
 
-static int do_event(struct maker *m, const struct event *ev, struct err *e)
+static int do_event(struct maker *m, const struct causal_event *ev, struct err *e)
 {
 	if (ev->kind == EVENT_OP)
 		return op_event(m, ev, e);
@@ -244,7 +244,7 @@ static int force_all(struct maker *m, struct err *e)
 }
 
 /* Last pass. */
-static int make(void *ctx, const struct event *ev, struct err *e)
+static int make(void *ctx, const struct causal_event *ev, struct err *e)
 {
 	struct maker *m = ctx;
 	struct thread *t;

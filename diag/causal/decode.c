@@ -120,7 +120,7 @@ static const struct call_rule_of *rule_of(struct decode *d, const struct stream_
 	return (*known)->name ? *known : NULL;
 }
 
-int decode_emit(struct decode *d, const struct event *ev, struct err *e)
+int decode_emit(struct decode *d, const struct causal_event *ev, struct err *e)
 {
 	if (ev->kind == EVENT_OP) {
 		d->threads[ev->thread].ops++;
@@ -231,7 +231,7 @@ static int feed_open(struct decode *d, struct stream_item *item, const struct ca
 	uint32_t thread, struct err *e)
 {
 	const struct record_call *c = &item->record->call;
-	struct event ev = {.kind = EVENT_OP, .thread = thread};
+	struct causal_event ev = {.kind = EVENT_OP, .thread = thread};
 	uint32_t file = decode_call_file(d, item, false);
 
 	if (c->result < 0 && file == APP_NO_FILE) {
@@ -286,7 +286,7 @@ static int feed_op(struct decode *d, struct stream_item *item, const struct call
 {
 	const struct record_call *c = &item->record->call;
 	struct decode_thread *t = &d->threads[thread];
-	struct event ev = {.kind = EVENT_OP, .thread = thread};
+	struct causal_event ev = {.kind = EVENT_OP, .thread = thread};
 	struct app_op *op = &ev.op;
 	bool by_path = c->path && *c->path;
 	struct app_op found = {.file = APP_NO_FILE, .file2 = APP_NO_FILE};
@@ -324,7 +324,7 @@ static int feed_close(struct decode *d, struct stream_item *item, const struct c
 	const struct record_call *c = &item->record->call;
 	struct decode_process *p = decode_process_of(d, c->pid);
 	int32_t fd = (int32_t)c->args[0];
-	struct event ev = {.kind = EVENT_OP, .thread = thread};
+	struct causal_event ev = {.kind = EVENT_OP, .thread = thread};
 	uint32_t handle = decode_handle(p, fd);
 
 	if (!handle || c->result == -EBADF || !decode_last(p, fd)) {

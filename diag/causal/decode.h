@@ -19,7 +19,7 @@
 
 enum event_kind { EVENT_OP, EVENT_SEND, EVENT_RECEIVE };
 
-struct event {
+struct causal_event {
 	uint8_t kind;
 	uint32_t thread;
 	union {
@@ -31,7 +31,7 @@ struct event {
 	};
 };
 
-typedef int (*event_fn)(void *ctx, const struct event *ev, struct err *e);
+typedef int (*event_fn)(void *ctx, const struct causal_event *ev, struct err *e);
 
 struct decode_process {
 	uint32_t pid, parent, child; /* parent: index, its own if none; child: number among its */
@@ -156,7 +156,7 @@ void decode_chdir(struct decode *d, struct stream_item *item);
 int decode_messages(struct decode *d, struct stream_item *item, uint32_t thread, struct err *e);
 int decode_born(struct decode *d, uint32_t thread, struct err *e);
 int decode_gone(struct decode *d, uint32_t thread, struct err *e);
-int decode_emit(struct decode *d, const struct event *ev, struct err *e);
+int decode_emit(struct decode *d, const struct causal_event *ev, struct err *e);
 void decode_note_peer(struct decode *d, const struct record_fd *f);
 /* A mapping of memory that processes share. */
 void decode_note_mapping(struct decode *d, struct stream_item *item);

@@ -39,7 +39,7 @@ static int send_units(
 	struct decode *d, uint32_t channel, uint32_t thread, uint64_t n, struct err *e)
 {
 	struct decode_channel *c = &d->channels[channel];
-	struct event ev = {.kind = EVENT_SEND, .thread = thread};
+	struct causal_event ev = {.kind = EVENT_SEND, .thread = thread};
 
 	ev.channel = channel;
 	ev.from = c->sent;
@@ -51,7 +51,7 @@ static int receive_to(
 	struct decode *d, uint32_t channel, uint32_t thread, uint64_t to, struct err *e)
 {
 	struct decode_channel *c = &d->channels[channel];
-	struct event ev = {.kind = EVENT_RECEIVE, .thread = thread};
+	struct causal_event ev = {.kind = EVENT_RECEIVE, .thread = thread};
 
 	if (to <= c->received)
 		return 0;
@@ -168,7 +168,7 @@ static uint32_t log_at(const struct decode *d, const uint8_t a[16])
 static int tcp(struct decode *d, const struct record_fd *f, const struct record_call *c, bool sends,
 	uint32_t thread, struct err *e)
 {
-	struct event ev = {.kind = sends ? EVENT_SEND : EVENT_RECEIVE, .thread = thread};
+	struct causal_event ev = {.kind = sends ? EVENT_SEND : EVENT_RECEIVE, .thread = thread};
 	struct decode_channel *ch;
 	uint8_t ends[40] = {0};
 	uint64_t *newest;

@@ -218,7 +218,7 @@ static int opened(
 	struct decode *d, const struct record_fd *f, uint32_t file, bool *found, struct err *e)
 {
 	uint32_t process = decode_process_index(d, f->pid);
-	struct event ev = {.kind = EVENT_OP};
+	struct causal_event ev = {.kind = EVENT_OP};
 	struct decode_thread *t;
 	uint32_t i;
 

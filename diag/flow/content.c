@@ -73,7 +73,7 @@ void content_disks(struct flow *f, struct request *r)
 	struct thread *thread = NULL;
 	uint32_t at = 0, n = 0;
 	bool doubtful = false;
-	struct node *node;
+	struct flow_node *node;
 
 	node = &f->nodes[p->server];
 	for (size_t k = 0; k < node->n_slots; k++)

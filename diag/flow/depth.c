@@ -84,7 +84,7 @@ void depth_request(struct flow *f, const struct flow_request *r)
 		depth_span(f, LAYER_DATA, r->server, r->received.end_ns, r->answered.end_ns);
 }
 
-void depth_message(struct flow *f, const struct half *h, const struct message *m)
+void depth_message(struct flow *f, const struct half *h, const struct flow_message *m)
 {
 	const bool to_server = !m->request || h == m->request->half;
 	const uint32_t from = h->side[SENT].node, to = h->side[RECEIVED].node;

@@ -64,7 +64,7 @@ static uint32_t node_of(struct flow *f, const char *name)
 		if (!strcmp(f->nodes[i].name, name))
 			return i;
 	f->nodes = alloc_resize(f->nodes, f->n_nodes + 1, sizeof(*f->nodes));
-	f->nodes[f->n_nodes] = (struct node){.name = alloc_copy(name)};
+	f->nodes[f->n_nodes] = (struct flow_node){.name = alloc_copy(name)};
 	return (uint32_t)f->n_nodes++;
 }
 

@@ -77,7 +77,7 @@ struct leg {
 
 struct request;
 
-struct message {
+struct flow_message {
 	uint64_t begin, end;
 	struct flow_header header;
 	struct request *request; /* NULL: of no request */
@@ -98,7 +98,7 @@ struct side {
 
 /* One direction of a life. */
 struct half {
-	struct life *life;
+	struct flow_life *life;
 	struct side side[2]; /* SENT, RECEIVED */
 	bool based;
 	uint64_t latest; /* the last position seen, to unwrap the next */
@@ -108,28 +108,28 @@ struct half {
 	/* Messages that are known, up to framed_to. */
 	bool in_step;
 	uint64_t framed_to, candidate;
-	struct message *messages; /* a ring as in struct segments */
+	struct flow_message *messages; /* a ring as in struct segments */
 	uint32_t first, n, room;
 	bool continues; /* the last one goes on in a further fragment */
 };
 
-static inline struct message *message_at(const struct half *h, uint32_t i)
+static inline struct flow_message *message_at(const struct half *h, uint32_t i)
 {
 	return &h->messages[(h->first + i) & (h->room - 1)];
 }
 
 /* A connection from one handshake to its end, as far as it can be told. half[0]: from the end with
  * the lower address. */
-struct life {
-	struct life *next; /* of the same addresses, later */
+struct flow_life {
+	struct flow_life *next; /* of the same addresses, later */
 	struct connection *connection;
 	uint64_t number;
-	uint32_t refs[2];           /* descriptors at each end */
-	bool attached[2];           /* this end has made calls */
-	bool closed[2];             /* ... and closed it */
-	uint32_t open;              /* requests in the table */
-	bool waits;                 /* one end has closed it; it is in the list of those */
-	struct life *older, *newer; /* of that list */
+	uint32_t refs[2];                /* descriptors at each end */
+	bool attached[2];                /* this end has made calls */
+	bool closed[2];                  /* ... and closed it */
+	uint32_t open;                   /* requests in the table */
+	bool waits;                      /* one end has closed it; it is in the list of those */
+	struct flow_life *older, *newer; /* of that list */
 	struct half half[2];
 };
 
@@ -143,13 +143,13 @@ struct connection {
 	struct end_address ends[2];
 	uint32_t node; /* of loopback addresses; else FLOW_NO_NODE */
 	uint32_t refs; /* descriptors */
-	struct life *lives;
+	struct flow_life *lives;
 };
 
 /* What a descriptor is to lives.c: its number is the descriptor's mark. */
 struct endpoint {
 	struct connection *connection; /* NULL: no TCP connection */
-	struct life *life;
+	struct flow_life *life;
 	uint32_t node;
 	uint8_t end; /* which of the connection's */
 	bool free;
@@ -247,7 +247,7 @@ struct log {
 	char *cut;    /* why it ended early, or NULL */
 };
 
-struct node {
+struct flow_node {
 	char *name;
 	uint32_t open_logs;
 	uint32_t ahead;          /* sides of this node that are far ahead of the other end */
@@ -279,7 +279,7 @@ struct flow {
 	struct flow_counts counts;
 	struct log *logs;
 	size_t n_logs;
-	struct node *nodes;
+	struct flow_node *nodes;
 	size_t n_nodes;
 	int64_t now_ns;    /* merged time */
 	uint64_t turns;    /* how often an end has got, or is no longer, ahead */
@@ -292,7 +292,7 @@ struct flow {
 	struct endpoint *endpoints; /* by mark */
 	uint32_t n_endpoints, endpoint_room, free_endpoint;
 	uint64_t lives;
-	struct life *oldest_life, *newest_life; /* that one end has closed */
+	struct flow_life *oldest_life, *newest_life; /* that one end has closed */
 	size_t n_waiting_lives;
 	uint64_t held;
 
@@ -352,19 +352,21 @@ void frame_retire(struct flow *f, struct half *h);
  * its last one: longer than a disk keeps them waiting. */
 #define FLOW_LINGER_NS 10000000000
 
-void request_framed(struct flow *f, struct half *h, struct message *m);
+void request_framed(struct flow *f, struct half *h, struct flow_message *m);
 void request_named(struct flow *f, struct request *r, const struct flow_header *h);
 /* A message's first byte was sent; its last byte was received. */
-void request_sending(struct flow *f, struct half *h, struct message *m, const struct segment *seg);
-void request_received(struct flow *f, struct half *h, struct message *m, const struct segment *seg);
+void request_sending(
+	struct flow *f, struct half *h, struct flow_message *m, const struct segment *seg);
+void request_received(
+	struct flow *f, struct half *h, struct flow_message *m, const struct segment *seg);
 /* Both ends are done with it. */
-void request_settled(struct flow *f, struct half *h, struct message *m);
+void request_settled(struct flow *f, struct half *h, struct flow_message *m);
 void request_released(struct flow *f, struct request *r); /* its thread has gone on */
 /* What it followed need not wait for its cause any more. */
 void request_let_go(struct flow *f, struct request *r);
 void request_caused(struct flow *f, struct request *r, struct fuse *u, enum flow_how how);
 void requests_expire(struct flow *f);
-void requests_of_life_end(struct flow *f, const struct life *l);
+void requests_of_life_end(struct flow *f, const struct flow_life *l);
 void requests_finish(struct flow *f);
 void requests_free(struct flow *f);
 
@@ -459,6 +461,6 @@ size_t track_steps(struct track *t, double drift, const struct flow_step **out);
 void depth_span(
 	struct flow *f, enum flow_source source, uint32_t node, int64_t begin_ns, int64_t end_ns);
 void depth_request(struct flow *f, const struct flow_request *r);
-void depth_message(struct flow *f, const struct half *h, const struct message *m);
+void depth_message(struct flow *f, const struct half *h, const struct flow_message *m);
 
 #endif

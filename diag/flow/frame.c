@@ -93,7 +93,7 @@ void frame_segment(struct flow *f, struct half *h, int which, const struct segme
 static void grow(struct half *h)
 {
 	uint32_t room = h->room ? h->room * 2 : 8;
-	struct message *ring = alloc_resize(NULL, room, sizeof(*ring));
+	struct flow_message *ring = alloc_resize(NULL, room, sizeof(*ring));
 
 	for (uint32_t i = 0; i < h->n; i++)
 		ring[i] = *message_at(h, i);
@@ -120,7 +120,7 @@ static uint64_t passed(const struct flow *f, const struct half *h)
 
 static void add(struct flow *f, struct half *h, const struct flow_header *header)
 {
-	struct message *m;
+	struct flow_message *m;
 
 	if (h->continues) {
 		m = message_at(h, h->n - 1);
@@ -129,7 +129,7 @@ static void add(struct flow *f, struct half *h, const struct flow_header *header
 		if (h->n == h->room)
 			grow(h);
 		m = message_at(h, h->n++);
-		*m = (struct message){.begin = h->framed_to, .header = *header};
+		*m = (struct flow_message){.begin = h->framed_to, .header = *header};
 		m->end = m->begin + header->bytes;
 		f->counts.messages++;
 		request_framed(f, h, m);
@@ -191,7 +191,7 @@ static void leg_add(struct leg *l, const struct segment *seg, uint64_t bytes)
 }
 
 /* Fields of which a later call is the first to begin with the bytes. */
-static void read_name(struct flow *f, const struct half *h, struct message *m, uint64_t from)
+static void read_name(struct flow *f, const struct half *h, struct flow_message *m, uint64_t from)
 {
 	uint8_t header[FLOW_HEADER] = {0};
 
@@ -211,7 +211,7 @@ static void attach(struct flow *f, struct half *h, int which, const struct segme
 	while (s->message < h->n && message_at(h, s->message)->end <= from)
 		s->message++;
 	for (; s->message < h->n; s->message++) {
-		struct message *m = message_at(h, s->message);
+		struct flow_message *m = message_at(h, s->message);
 		uint64_t a = from > m->begin ? from : m->begin, b = smaller(to, m->end);
 
 		if (a >= b)
@@ -293,7 +293,7 @@ void frame_retire(struct flow *f, struct half *h)
 			*to = smaller(*to, s->attached_to);
 	}
 	while (h->n) {
-		struct message *m = message_at(h, 0);
+		struct flow_message *m = message_at(h, 0);
 
 		if (m->end > sent || m->end > received || (h->continues && h->n == 1))
 			return;

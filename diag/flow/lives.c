@@ -107,7 +107,7 @@ static void connection_release(struct flow *f, struct connection *c)
 
 /* ---- lives ---- */
 
-static void unlist(struct flow *f, struct life *l)
+static void unlist(struct flow *f, struct flow_life *l)
 {
 	if (!l->waits)
 		return;
@@ -117,9 +117,9 @@ static void unlist(struct flow *f, struct life *l)
 	l->waits = false;
 }
 
-static void life_free(struct flow *f, struct life *l)
+static void life_free(struct flow *f, struct flow_life *l)
 {
-	struct life **at = &l->connection->lives;
+	struct flow_life **at = &l->connection->lives;
 
 	requests_of_life_end(f, l);
 	unlist(f, l);
@@ -141,9 +141,9 @@ static void life_free(struct flow *f, struct life *l)
 	free(l);
 }
 
-static struct life *life_new(struct flow *f, struct connection *c)
+static struct flow_life *life_new(struct flow *f, struct connection *c)
 {
-	struct life *l = alloc_zero(1, sizeof(*l)), **at = &c->lives;
+	struct flow_life *l = alloc_zero(1, sizeof(*l)), **at = &c->lives;
 
 	while (*at)
 		at = &(*at)->next;
@@ -168,7 +168,7 @@ static uint32_t distance(uint32_t a, uint32_t b)
 /* How far bytes are from those that the other end has moved: 0: they are its first ones; 1: among
  * them; else bytes between. WINDOW / 2: the other end has moved none on this half. */
 static uint32_t distance_to(
-	const struct life *l, int half, int which, uint32_t begin, uint32_t position)
+	const struct flow_life *l, int half, int which, uint32_t begin, uint32_t position)
 {
 	const struct segments *s = &l->half[half].side[!which].segments;
 	uint32_t from = (uint32_t)s->base, to = (uint32_t)s->frontier;
@@ -185,22 +185,22 @@ static uint32_t distance_to(
 }
 
 /* The life that a call of this end, from 'begin' to 'position', belongs to. */
-static struct life *find_life(
+static struct flow_life *find_life(
 	struct connection *c, int end, int half, int which, uint32_t begin, uint32_t position)
 {
-	struct life *best = NULL;
+	struct flow_life *best = NULL;
 	uint32_t least = WINDOW, d;
 
-	for (struct life *l = c->lives; l; l = l->next)
+	for (struct flow_life *l = c->lives; l; l = l->next)
 		if (l->attached[end] && l->refs[end])
 			return l;
-	for (struct life *l = c->lives; l; l = l->next) {
+	for (struct flow_life *l = c->lives; l; l = l->next) {
 		const struct segments *s = &l->half[half].side[which].segments;
 
 		if (l->attached[end] && s->seen && (uint32_t)s->frontier == begin)
 			return l; /* a process that inherited it goes on */
 	}
-	for (struct life *l = c->lives; l; l = l->next) {
+	for (struct flow_life *l = c->lives; l; l = l->next) {
 		if (l->attached[end])
 			continue;
 		d = distance_to(l, half, which, begin, position);
@@ -215,7 +215,7 @@ static struct life *find_life(
 void life_attach(
 	struct flow *f, struct endpoint *ep, int half, int which, const struct record_call *c)
 {
-	struct life *l = find_life(ep->connection, ep->end, half, which,
+	struct flow_life *l = find_life(ep->connection, ep->end, half, which,
 		c->position - (uint32_t)c->result, c->position);
 
 	if (!l)
@@ -229,7 +229,7 @@ void life_attach(
 	l->half[!ep->end].side[RECEIVED].node = ep->node;
 }
 
-static bool is_drained(const struct life *l)
+static bool is_drained(const struct flow_life *l)
 {
 	for (int i = 0; i < 2; i++)
 		if (l->half[i].side[0].segments.n || l->half[i].side[1].segments.n || l->half[i].n)
@@ -272,16 +272,16 @@ struct endpoint *endpoint_of(struct flow *f, const struct log *l, const struct f
 	return ep;
 }
 
-static void end_progress(struct flow *f, struct life *l)
+static void end_progress(struct flow *f, struct flow_life *l)
 {
 	wire_progress(f, &l->half[0]);
 	wire_progress(f, &l->half[1]);
 }
 
 /* One end has closed it: the other may do so later, or has no log at all. */
-static void wait_for_other(struct flow *f, struct life *l)
+static void wait_for_other(struct flow *f, struct flow_life *l)
 {
-	struct life *oldest = f->oldest_life;
+	struct flow_life *oldest = f->oldest_life;
 
 	if (!l->waits) {
 		l->waits = true;
@@ -304,7 +304,7 @@ void endpoint_closed(struct flow *f, const struct fd_state *fd)
 	uint32_t mark = stream_mark(fd);
 	struct endpoint *ep = mark ? &f->endpoints[mark] : NULL;
 	struct connection *c;
-	struct life *l;
+	struct flow_life *l;
 	int end;
 
 	if (!ep || ep->free)

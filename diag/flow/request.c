@@ -225,7 +225,7 @@ static struct request *of_answer(struct flow *f, struct half *h, uint64_t id)
 	return r;
 }
 
-void request_framed(struct flow *f, struct half *h, struct message *m)
+void request_framed(struct flow *f, struct half *h, struct flow_message *m)
 {
 	const struct flow_header *header = &m->header;
 	struct request *r;
@@ -261,7 +261,8 @@ static void call_sent(struct flow *f, struct half *h, struct request *r, const s
 	r->pub.first_tid = r->previous->pub.first_tid;
 }
 
-void request_sending(struct flow *f, struct half *h, struct message *m, const struct segment *seg)
+void request_sending(
+	struct flow *f, struct half *h, struct flow_message *m, const struct segment *seg)
 {
 	struct request *r = m->request;
 	struct thread *t;
@@ -277,7 +278,8 @@ void request_sending(struct flow *f, struct half *h, struct message *m, const st
 	}
 }
 
-void request_received(struct flow *f, struct half *h, struct message *m, const struct segment *seg)
+void request_received(
+	struct flow *f, struct half *h, struct flow_message *m, const struct segment *seg)
 {
 	const uint32_t node = h->side[RECEIVED].node;
 	struct request *r = m->request;
@@ -328,7 +330,7 @@ void request_caused(struct flow *f, struct request *r, struct fuse *u, enum flow
 /* ---- legs ---- */
 
 static enum flow_reason why_missing(
-	const struct flow *f, const struct half *h, int which, const struct message *m)
+	const struct flow *f, const struct half *h, int which, const struct flow_message *m)
 {
 	const struct segments *s = &h->side[which].segments;
 
@@ -342,7 +344,7 @@ static enum flow_reason why_missing(
 }
 
 static void set_span(struct flow *f, struct request *r, struct half *h, int which,
-	const struct message *m, struct flow_span *out)
+	const struct flow_message *m, struct flow_span *out)
 {
 	const struct leg *l = &m->legs[which];
 	enum flow_reason why;
@@ -362,7 +364,7 @@ static void set_span(struct flow *f, struct request *r, struct half *h, int whic
 		.how = FLOW_EXACT};
 }
 
-void request_settled(struct flow *f, struct half *h, struct message *m)
+void request_settled(struct flow *f, struct half *h, struct flow_message *m)
 {
 	struct request *r = m->request;
 
@@ -398,9 +400,9 @@ static void orphan(struct flow *f, struct half *h)
 		request_settled(f, h, message_at(h, 0));
 }
 
-void requests_of_life_end(struct flow *f, const struct life *l)
+void requests_of_life_end(struct flow *f, const struct flow_life *l)
 {
-	struct life *life = (struct life *)l;
+	struct flow_life *life = (struct flow_life *)l;
 
 	orphan(f, &life->half[0]);
 	orphan(f, &life->half[1]);

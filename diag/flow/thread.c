@@ -3,14 +3,14 @@
 
 #include <stdlib.h>
 
-static size_t slot(const struct node *n, uint32_t tid)
+static size_t slot(const struct flow_node *n, uint32_t tid)
 {
 	return (tid * 2654435769u >> 8) & (n->n_slots - 1);
 }
 
 struct thread *thread_find(const struct flow *f, uint32_t node, uint32_t tid)
 {
-	const struct node *n = &f->nodes[node];
+	const struct flow_node *n = &f->nodes[node];
 	struct thread *t = n->n_slots ? n->threads[slot(n, tid)] : NULL;
 
 	while (t && t->tid != tid)
@@ -18,7 +18,7 @@ struct thread *thread_find(const struct flow *f, uint32_t node, uint32_t tid)
 	return t;
 }
 
-static void grow(struct node *n)
+static void grow(struct flow_node *n)
 {
 	struct thread **old = n->threads;
 	size_t n_old = n->n_slots;
@@ -38,7 +38,7 @@ static void grow(struct node *n)
 
 struct thread *thread_of(struct flow *f, uint32_t node, uint32_t tid)
 {
-	struct node *n = &f->nodes[node];
+	struct flow_node *n = &f->nodes[node];
 	struct thread *t = n->last, **at;
 
 	if (t && t->tid == tid)
@@ -74,7 +74,7 @@ static void thread_end(struct flow *f, struct thread *t)
 
 void thread_gone(struct flow *f, uint32_t node, uint32_t tid)
 {
-	struct node *n = &f->nodes[node];
+	struct flow_node *n = &f->nodes[node];
 	struct thread *t = thread_find(f, node, tid), **at;
 
 	if (!t || tid == NO_THREAD)
@@ -93,7 +93,7 @@ void thread_gone(struct flow *f, uint32_t node, uint32_t tid)
 void threads_free(struct flow *f)
 {
 	for (size_t i = 0; i < f->n_nodes; i++) {
-		struct node *n = &f->nodes[i];
+		struct flow_node *n = &f->nodes[i];
 
 		for (size_t k = 0; k < n->n_slots; k++)
 			for (struct thread *t = n->threads[k], *next; t; t = next) {
@@ -186,7 +186,7 @@ void thread_disk(struct flow *f, struct log *l, struct stream_item *item, struct
 
 void thread_records_lost(struct flow *f, uint32_t node)
 {
-	struct node *n = &f->nodes[node];
+	struct flow_node *n = &f->nodes[node];
 
 	for (size_t k = 0; k < n->n_slots; k++)
 		for (struct thread *t = n->threads[k]; t; t = t->chain)

@@ -216,7 +216,7 @@ static void each_half(struct flow *f, bool (*fn)(struct flow *f, struct half *h)
 {
 	for (size_t i = 0; i < f->n_buckets; i++)
 		for (struct connection *c = f->connections[i]; c; c = c->chain)
-			for (struct life *l = c->lives; l; l = l->next)
+			for (struct flow_life *l = c->lives; l; l = l->next)
 				for (int k = 0; k < 2; k++)
 					if (fn(f, &l->half[k]))
 						wire_progress(f, &l->half[k]);

@@ -24,7 +24,7 @@ static struct family_process *process_of(const struct family *f, pid_t pid)
 	return NULL;
 }
 
-static struct member *family_known(const struct family *f, pid_t tid)
+static struct family_member *family_known(const struct family *f, pid_t tid)
 {
 	for (uint32_t i = f->n_members; i-- > 0;)
 		if (f->members[i].tid == tid && !f->members[i].gone)
@@ -36,7 +36,7 @@ static struct member *family_known(const struct family *f, pid_t tid)
 static void add(struct family *f, pid_t pid, pid_t tid, char *name)
 {
 	GROW(f->members, f->n_members);
-	f->members[f->n_members++] = (struct member){
+	f->members[f->n_members++] = (struct family_member){
 		.pid = pid, .tid = tid, .name = name, .verdict = WATCH_BUSY, .why = "begins"};
 	if (pid != tid)
 		return;
@@ -145,9 +145,9 @@ static bool read_ids(pid_t tid, pid_t *pid, pid_t *parent)
 	return has_pid && has_parent;
 }
 
-struct member *family_find(struct family *f, pid_t tid)
+struct family_member *family_find(struct family *f, pid_t tid)
 {
-	struct member *m = family_known(f, tid);
+	struct family_member *m = family_known(f, tid);
 	pid_t pid = 0, parent = 0;
 	struct family_process *p;
 
@@ -172,7 +172,7 @@ struct member *family_find(struct family *f, pid_t tid)
 	return family_known(f, tid);
 }
 
-void family_forks(struct family *f, const struct member *m, bool thread)
+void family_forks(struct family *f, const struct family_member *m, bool thread)
 {
 	struct family_process *p = process_of(f, m->pid);
 	uint32_t at;
@@ -191,7 +191,7 @@ void family_forks(struct family *f, const struct member *m, bool thread)
 	p->new_forks += !thread;
 }
 
-void family_ends(struct family *f, const struct member *m)
+void family_ends(struct family *f, const struct family_member *m)
 {
 	struct family_process *p = process_of(f, m->pid);
 

@@ -16,7 +16,7 @@ struct known_limits {
 	struct watch_limits before, between, after;
 };
 
-struct member {
+struct family_member {
 	pid_t pid, tid;
 	char *name; /* "?...": its parent was gone before it was seen */
 	bool gone;
@@ -42,18 +42,18 @@ struct family_process {
 };
 
 struct family {
-	struct member *members;
+	struct family_member *members;
 	struct family_process *processes;
 	uint32_t n_members, n_processes, n_odd;
 };
 
 /* The thread, which is added if it was not known. NULL: there is none of that number. Pointers
  * are good until another is added. */
-struct member *family_find(struct family *f, pid_t tid);
+struct family_member *family_find(struct family *f, pid_t tid);
 /* The process of 'm' is about to make a process or a thread. */
-void family_forks(struct family *f, const struct member *m, bool thread);
+void family_forks(struct family *f, const struct family_member *m, bool thread);
 /* It is about to end: its children are looked for while they are its own. */
-void family_ends(struct family *f, const struct member *m);
+void family_ends(struct family *f, const struct family_member *m);
 /* Looks for what processes have made and was not seen yet. */
 void family_look(struct family *f);
 void family_clear(struct family *f);

@@ -17,7 +17,7 @@ static const struct known_limits *limits_of(const struct supervisor *s, const ch
 }
 
 /* Of what the thread does now. */
-static const struct watch_limits *limits_now(const struct member *m)
+static const struct watch_limits *limits_now(const struct family_member *m)
 {
 	if (!m->limits)
 		return NULL;
@@ -35,22 +35,22 @@ static void raise_to(struct watch_limits *into, const struct watch_limits *l)
 
 /* What the thread has done since its last operation. */
 static struct watch_limits measured(
-	const struct member *m, const struct watch_reading *now, int64_t now_ns)
+	const struct family_member *m, const struct watch_reading *now, int64_t now_ns)
 {
 	return (struct watch_limits){.cpu_ns = now->cpu_ns - m->op.cpu_ns,
 		.sleeps = now->sleeps - m->op.sleeps,
 		.wall_ns = now_ns - m->op_ns};
 }
 
-static void begin(
-	struct supervisor *s, struct member *m, const struct watch_reading *now, int64_t now_ns)
+static void begin(struct supervisor *s, struct family_member *m, const struct watch_reading *now,
+	int64_t now_ns)
 {
 	m->op = m->last = *now;
 	m->op_ns = m->same_ns = now_ns;
 	m->limits = limits_of(s, m->name);
 }
 
-void watch_operation(struct supervisor *s, struct member *m, int64_t now_ns)
+void watch_operation(struct supervisor *s, struct family_member *m, int64_t now_ns)
 {
 	struct watch_reading now;
 	struct watch_limits l;
@@ -68,7 +68,7 @@ void watch_operation(struct supervisor *s, struct member *m, int64_t now_ns)
 	m->verdict = WATCH_BUSY;
 }
 
-void watch_exit(struct supervisor *s, struct member *m, int64_t now_ns)
+void watch_exit(struct supervisor *s, struct family_member *m, int64_t now_ns)
 {
 	struct watch_reading now;
 
@@ -86,7 +86,7 @@ void watch_disturbed(struct supervisor *s)
 }
 
 /* Reads one thread. True: it is as it was. */
-static bool read_one(struct supervisor *s, struct member *m, int64_t now_ns)
+static bool read_one(struct supervisor *s, struct family_member *m, int64_t now_ns)
 {
 	enum watch_verdict was = m->verdict;
 	struct watch_reading now;
@@ -115,7 +115,7 @@ static void mark_all(struct supervisor *s)
 		s->family.members[i].mark = s->family.members[i].last;
 }
 
-static void note_why(struct supervisor *s, const struct member *m)
+static void note_why(struct supervisor *s, const struct family_member *m)
 {
 	snprintf(s->why, sizeof(s->why), "thread %d of process %d %s", m->tid, m->pid, m->why);
 }
@@ -127,7 +127,7 @@ bool watch_all(struct supervisor *s, int64_t now_ns)
 	family_look(&s->family);
 	s->read_ns = now_ns;
 	for (uint32_t i = 0; i < s->family.n_members; i++) {
-		struct member *m = &s->family.members[i];
+		struct family_member *m = &s->family.members[i];
 
 		if (m->gone || (s->delayed && m->tid == s->tid))
 			continue;
@@ -158,7 +158,7 @@ bool watch_quiet(struct supervisor *s, int64_t now_ns)
 	return now_ns - s->quiet_ns >= 2 * s->most_quiet_ns + WATCH_LEAST_NS;
 }
 
-static void raise_all(struct known_limits *into, const struct member *m)
+static void raise_all(struct known_limits *into, const struct family_member *m)
 {
 	raise_to(&into->before, &m->before);
 	raise_to(&into->between, &m->between);
@@ -173,7 +173,7 @@ void watch_learned(struct supervisor *s)
 	struct watch_limits *all = &s->most.before;
 
 	for (uint32_t i = 0; i < s->family.n_members; i++) {
-		const struct member *m = &s->family.members[i];
+		const struct family_member *m = &s->family.members[i];
 
 		raise_all(&s->most, m);
 		if (*m->name == '?')

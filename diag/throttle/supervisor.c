@@ -179,7 +179,7 @@ static void forget_delay(struct supervisor *s)
 }
 
 /* True: the call waits. */
-static bool operation(struct supervisor *s, struct member *m, uint64_t id, int64_t now_ns)
+static bool operation(struct supervisor *s, struct family_member *m, uint64_t id, int64_t now_ns)
 {
 	watch_operation(s, m, now_ns);
 	watch_disturbed(s);
@@ -191,7 +191,7 @@ static bool operation(struct supervisor *s, struct member *m, uint64_t id, int64
 	return true;
 }
 
-static void note_thread(struct supervisor *s, const struct member *m, int64_t now_ns)
+static void note_thread(struct supervisor *s, const struct family_member *m, int64_t now_ns)
 {
 	if (s->name && !s->tid && !strcmp(m->name, s->name))
 		s->tid = m->tid;
@@ -204,7 +204,7 @@ static void note_thread(struct supervisor *s, const struct member *m, int64_t no
 static bool handle(struct supervisor *s, const struct seccomp_notif *n)
 {
 	int64_t now_ns = clock_ns(CLOCK_MONOTONIC);
-	struct member *m = family_find(&s->family, (pid_t)n->pid);
+	struct family_member *m = family_find(&s->family, (pid_t)n->pid);
 	int kind = kind_of(n->data.nr);
 	bool below = false;
 
@@ -303,7 +303,7 @@ void supervisor_end(struct supervisor *s)
 
 const char *supervisor_name(const struct supervisor *s, uint32_t tid)
 {
-	const struct member *m = NULL;
+	const struct family_member *m = NULL;
 
 	for (uint32_t i = 0; i < s->family.n_members; i++)
 		if (s->family.members[i].tid == (pid_t)tid)

@@ -49,9 +49,9 @@ bool watch_all(struct supervisor *s, int64_t now_ns);
 /* After that, if no call has stopped meanwhile: are they so for long enough? */
 bool watch_quiet(struct supervisor *s, int64_t now_ns);
 /* An operation of a thread begins: what it did since the last one is over. */
-void watch_operation(struct supervisor *s, struct member *m, int64_t now_ns);
+void watch_operation(struct supervisor *s, struct family_member *m, int64_t now_ns);
 /* Its process is about to end. */
-void watch_exit(struct supervisor *s, struct member *m, int64_t now_ns);
+void watch_exit(struct supervisor *s, struct family_member *m, int64_t now_ns);
 /* Something happened: what was quiet is no more. */
 void watch_disturbed(struct supervisor *s);
 /* The limits of the run that learns. */

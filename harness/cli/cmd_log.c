@@ -10,7 +10,7 @@
 #include "harness/cli/log_view.h"
 
 /* Names of --call to numbers, once the log's architecture is known. */
-static int choose_calls(struct view *v, const char *arch, struct err *e)
+static int choose_calls(struct log_view *v, const char *arch, struct err *e)
 {
 	char names[1024], *save, *name;
 
@@ -27,7 +27,7 @@ static int choose_calls(struct view *v, const char *arch, struct err *e)
 	return 0;
 }
 
-static int choose_keys(struct view *v, const char *text)
+static int choose_keys(struct log_view *v, const char *text)
 {
 	static const struct {
 		const char *name;
@@ -50,7 +50,7 @@ static int choose_keys(struct view *v, const char *text)
 	return v->by ? 0 : -EINVAL;
 }
 
-static int show(struct view *v, struct stream_item *item, struct err *e)
+static int show(struct log_view *v, struct stream_item *item, struct err *e)
 {
 	if (!view_wants(v, item))
 		return 0;
@@ -64,7 +64,7 @@ static int show(struct view *v, struct stream_item *item, struct err *e)
 }
 
 struct options {
-	struct view view;
+	struct log_view view;
 	struct option_list paths;
 	long pid;
 	double from_s, to_s;
@@ -79,7 +79,7 @@ static int64_t after(const struct log_head *head, double s)
 /* What of the view can be decided before a record is looked at. view_wants decides the rest. */
 static void narrow(const struct options *o, const struct log_head *head, struct scan_filter *f)
 {
-	const struct view *v = &o->view;
+	const struct log_view *v = &o->view;
 
 	scan_filter_all(f, ~0u);
 	f->always = 1u << RECORD_END | 1u << RECORD_LOST | 1u << RECORD_UNSEEN;
@@ -99,8 +99,8 @@ static void narrow(const struct options *o, const struct log_head *head, struct 
 		f->to_ns = after(head, o->to_s);
 }
 
-static int open_scan(
-	const struct options *o, struct view *v, const char *path, struct scan **out, struct err *e)
+static int open_scan(const struct options *o, struct log_view *v, const char *path,
+	struct scan **out, struct err *e)
 {
 	static const struct stream_spec nothing_known;
 	struct scan_spec spec = {.details = true, .state = true, .no_index = o->no_index};
@@ -120,7 +120,7 @@ static int open_scan(
 	return rc;
 }
 
-static int print(struct view *v, struct scan *scan, struct err *e)
+static int print(struct log_view *v, struct scan *scan, struct err *e)
 {
 	struct stream_item *item;
 	int rc = 0;
@@ -159,7 +159,7 @@ static int print_app(const char *path, const struct options *o)
 static int run(const struct call *c)
 {
 	struct options *o = c->options;
-	struct view *v = &o->view;
+	struct log_view *v = &o->view;
 	struct scan *scan;
 	struct err e;
 	int rc;

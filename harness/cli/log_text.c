@@ -38,7 +38,7 @@ static void print_quoted(const char *s)
 	putchar('"');
 }
 
-static void print_meaning(const struct view *v, const struct record_fd *f)
+static void print_meaning(const struct log_view *v, const struct record_fd *f)
 {
 	char local[VIEW_ADDRESS], remote[VIEW_ADDRESS], tag[VIEW_TAG];
 
@@ -62,7 +62,7 @@ static void print_meaning(const struct view *v, const struct record_fd *f)
 	putchar('>');
 }
 
-static void print_fd(const struct view *v, uint32_t pid, uint64_t value, bool directory)
+static void print_fd(const struct log_view *v, uint32_t pid, uint64_t value, bool directory)
 {
 	const struct fd_state *s = stream_fd(v->stream, pid, (int32_t)value);
 
@@ -85,7 +85,7 @@ static void print_signal(uint64_t signo)
 }
 
 static void print_args(
-	const struct view *v, const struct record_call *c, const struct call_info *info)
+	const struct log_view *v, const struct record_call *c, const struct call_info *info)
 {
 	const char *at = info && info->args ? info->args : NULL;
 	char flags[OPEN_FLAGS_TEXT];
@@ -131,7 +131,7 @@ static bool says_offset(const struct record_call *c, const struct call_info *inf
 			(info->offset >= 0 && c->args[info->offset] == (uint64_t)c->offset));
 }
 
-static void print_call(const struct view *v, const struct stream_item *item)
+static void print_call(const struct log_view *v, const struct stream_item *item)
 {
 	const struct record_call *c = &item->record->call;
 	const struct call_info *info = item->call;
@@ -252,7 +252,7 @@ static void print_reading(const struct record_reading *r)
 	putchar('\n');
 }
 
-void text_record(const struct view *v, struct stream_item *item)
+void text_record(const struct log_view *v, struct stream_item *item)
 {
 	const struct record *rec = item->record;
 	const uint32_t pid = record_pid(rec), tid = record_tid(rec);

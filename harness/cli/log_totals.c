@@ -66,7 +66,7 @@ static void key_add(char *key, size_t size, const char *part)
 	snprintf(key + n, size - n, "%s%s", n ? "  " : "", part);
 }
 
-static void key_process(const struct view *v, char *key, size_t size, uint32_t pid)
+static void key_process(const struct log_view *v, char *key, size_t size, uint32_t pid)
 {
 	char text[48];
 
@@ -74,7 +74,7 @@ static void key_process(const struct view *v, char *key, size_t size, uint32_t p
 	key_add(key, size, text);
 }
 
-static void key_of_call(const struct view *v, struct stream_item *item, char *key, size_t size)
+static void key_of_call(const struct log_view *v, struct stream_item *item, char *key, size_t size)
 {
 	const struct record_call *c = &item->record->call;
 	const struct call_info *info = item->call;
@@ -105,7 +105,7 @@ static void key_of_call(const struct view *v, struct stream_item *item, char *ke
 	}
 }
 
-static void key_of_sum(const struct view *v, const struct record_sum *s, char *key, size_t size)
+static void key_of_sum(const struct log_view *v, const struct record_sum *s, char *key, size_t size)
 {
 	unsigned by = v->by ? v->by : BY_CALL;
 	char text[2 * VIEW_ADDRESS];
@@ -158,7 +158,7 @@ static void add(struct totals *t, char *key, const struct row *from)
 	add_row(r, from);
 }
 
-static void add_call(struct view *v, struct stream_item *item)
+static void add_call(struct log_view *v, struct stream_item *item)
 {
 	const struct record_call *c = &item->record->call;
 	const int64_t moved = call_moved(item->call, c);
@@ -173,7 +173,7 @@ static void add_call(struct view *v, struct stream_item *item)
 	add(v->totals, key, &one);
 }
 
-static void add_sum(struct view *v, const struct record_sum *s)
+static void add_sum(struct log_view *v, const struct record_sum *s)
 {
 	struct row one = {.messages = s->messages,
 		.count = s->count,
@@ -190,7 +190,7 @@ static void add_sum(struct view *v, const struct record_sum *s)
 	v->totals->sums = true;
 }
 
-void totals_add(struct view *v, struct stream_item *item)
+void totals_add(struct log_view *v, struct stream_item *item)
 {
 	const struct record *rec = item->record;
 
@@ -240,7 +240,7 @@ static void header(unsigned by, char *out, size_t size)
 				names[i]);
 }
 
-void totals_print(struct view *v)
+void totals_print(struct log_view *v)
 {
 	const struct totals none = {0}, *t = v->totals ? v->totals : &none;
 	struct row all = {.key = (char *)"total"};

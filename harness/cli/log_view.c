@@ -14,7 +14,7 @@ static bool is_below(const char *path, const char *prefix)
 	return !strncmp(path, prefix, n) && (n == 1 || !path[n] || path[n] == '/');
 }
 
-static bool on_path(const struct view *v, const char *path)
+static bool on_path(const struct log_view *v, const char *path)
 {
 	for (size_t i = 0; path && i < v->n_paths; i++)
 		if (is_below(path, v->paths[i]))
@@ -22,7 +22,7 @@ static bool on_path(const struct view *v, const char *path)
 	return false;
 }
 
-static bool path_wanted(const struct view *v, struct stream_item *item)
+static bool path_wanted(const struct log_view *v, struct stream_item *item)
 {
 	const struct record *rec = item->record;
 	char absolute[16384];
@@ -39,7 +39,7 @@ static bool path_wanted(const struct view *v, struct stream_item *item)
 	}
 }
 
-bool view_wants(const struct view *v, struct stream_item *item)
+bool view_wants(const struct log_view *v, struct stream_item *item)
 {
 	const struct record *rec = item->record;
 	uint32_t pid = record_pid(rec), tid = record_tid(rec), nr;

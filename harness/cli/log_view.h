@@ -15,7 +15,7 @@ enum view_by { BY_CALL = 1, BY_PATH = 2, BY_PROCESS = 4, BY_ERROR = 8, BY_FILE =
 
 struct totals;
 
-struct view {
+struct log_view {
 	const struct stream *stream;
 	struct totals *totals;
 
@@ -30,7 +30,7 @@ struct view {
 };
 
 /* Does the user ask for this record? */
-bool view_wants(const struct view *v, struct stream_item *item);
+bool view_wants(const struct log_view *v, struct stream_item *item);
 
 /* An address; without port 0. */
 const char *format_peer(const struct sockaddr_storage *a, char out[VIEW_ADDRESS]);
@@ -47,14 +47,14 @@ double histogram_quantile_ns(const uint64_t histogram[SUM_BUCKETS], double q, ui
 unsigned histogram_bucket(uint64_t ns);
 
 void text_head(const struct log_head *h);
-void text_record(const struct view *v, struct stream_item *item);
+void text_record(const struct log_view *v, struct stream_item *item);
 
 void json_head(const struct log_head *h);
 void json_record(struct stream_item *item);
 
 /* --summary: totals of calls and sums. */
-void totals_add(struct view *v, struct stream_item *item);
-void totals_print(struct view *v);
+void totals_add(struct log_view *v, struct stream_item *item);
+void totals_print(struct log_view *v);
 void totals_free(struct totals *t);
 
 /* --summary of readings: '*rows' is a tree of tsearch, NULL at first; its rows are freed as they

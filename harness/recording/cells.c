@@ -36,7 +36,7 @@ static void plan(
 	f->list = alloc_zero(r->n_tracers, sizeof(*f->list));
 	f->paths = alloc_zero(r->n_tracers + 1, sizeof(*f->paths));
 	for (size_t i = 0; i < r->n_tracers; i++) {
-		const struct tracer *t = &r->tracers[i];
+		const struct recording_tracer *t = &r->tracers[i];
 		const char *log = jget_text(logs[t->kind], t->member->name);
 
 		/* Of a live capture what has come is here, whatever became of the node. */
@@ -177,7 +177,7 @@ struct one_kind {
 static int handle_args(void *ctx, const struct member *m, json_t **args, struct err *e)
 {
 	struct one_kind *k = ctx;
-	const struct tracer *t = recording_tracer(k->r, k->kind, m);
+	const struct recording_tracer *t = recording_tracer(k->r, k->kind, m);
 
 	(void)e;
 	if (!t || node_lost(m->node, NULL))
@@ -189,7 +189,7 @@ static int handle_args(void *ctx, const struct member *m, json_t **args, struct 
 static int live_args(void *ctx, const struct member *m, json_t **args, struct err *e)
 {
 	struct one_kind *k = ctx;
-	const struct tracer *t = recording_tracer(k->r, k->kind, m);
+	const struct recording_tracer *t = recording_tracer(k->r, k->kind, m);
 
 	return t && t->ended ? 1 : handle_args(ctx, m, args, e);
 }

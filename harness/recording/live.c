@@ -91,7 +91,7 @@ static int take(struct recording *r, struct tail *t, const json_t *answer, struc
 	return 0;
 }
 
-static int ask(struct recording *r, struct tracer *t, struct err *e)
+static int ask(struct recording *r, struct recording_tracer *t, struct err *e)
 {
 	double most = PART_BYTES;
 
@@ -105,7 +105,7 @@ static int ask(struct recording *r, struct tracer *t, struct err *e)
 }
 
 /* One turn of one log: takes an answer that has come, or asks. */
-static int turn(struct recording *r, struct tracer *t, struct err *e)
+static int turn(struct recording *r, struct recording_tracer *t, struct err *e)
 {
 	struct tail *tail = &t->tail;
 	json_t *answer = NULL;
@@ -129,7 +129,7 @@ int live_step(struct recording *r, double *wait_s, struct err *e)
 	int rc = 0;
 
 	for (size_t i = 0; i < r->n_tracers && !rc; i++) {
-		struct tracer *t = &r->tracers[i];
+		struct recording_tracer *t = &r->tracers[i];
 
 		/* A loss is seen elsewhere, and ends the capture. */
 		if (node_lost(t->member->node, NULL))
@@ -150,19 +150,19 @@ int live_step(struct recording *r, double *wait_s, struct err *e)
 }
 
 /* Has anything of the log come? Its tracer writes the head first. */
-static bool has_begun(const struct tracer *t)
+static bool has_begun(const struct recording_tracer *t)
 {
 	return t->tail.got;
 }
 
 /* Has all that the log had been taken? */
-static bool is_done(const struct tracer *t)
+static bool is_done(const struct recording_tracer *t)
 {
 	return !t->tail.asked && t->tail.got && t->tail.got >= t->tail.size;
 }
 
 /* Of nodes that are not lost. */
-static bool all(const struct recording *r, bool (*check)(const struct tracer *))
+static bool all(const struct recording *r, bool (*check)(const struct recording_tracer *))
 {
 	for (size_t i = 0; i < r->n_tracers; i++)
 		if (!node_lost(r->tracers[i].member->node, NULL) && !check(&r->tracers[i]))
@@ -170,8 +170,8 @@ static bool all(const struct recording *r, bool (*check)(const struct tracer *))
 	return true;
 }
 
-static int take_until(
-	struct recording *r, bool (*check)(const struct tracer *), double limit_s, struct err *e)
+static int take_until(struct recording *r, bool (*check)(const struct recording_tracer *),
+	double limit_s, struct err *e)
 {
 	const double until_s = clock_mono_s() + limit_s;
 	double wait_s;
@@ -208,7 +208,7 @@ int live_begin(struct recording *r, struct err *e)
 	int rc = recording_make_cell(r, "cells/0001.1", e);
 
 	for (size_t i = 0; i < r->n_tracers && !rc; i++) {
-		struct tracer *t = &r->tracers[i];
+		struct recording_tracer *t = &r->tracers[i];
 
 		t->tail.remote = recording_files[t->kind];
 		t->tail.local = alloc_format("%s/cells/0001.1/%s.%s", store_folder(r->store),
@@ -222,7 +222,7 @@ int live_begin(struct recording *r, struct err *e)
 }
 
 /* The END of the node's log is that of ours. */
-static int check_end(const struct tracer *t, struct err *e)
+static int check_end(const struct recording_tracer *t, struct err *e)
 {
 	struct record_end end;
 	int rc = node_lost(t->member->node, NULL) ? 0 : log_read_end(t->tail.local, &end, NULL, e);

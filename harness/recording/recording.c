@@ -30,7 +30,8 @@ __attribute__((format(printf, 2, 3))) static void tell(struct recording *r, cons
 	r->o->tell(text);
 }
 
-struct tracer *recording_tracer(struct recording *r, enum traced kind, const struct member *m)
+struct recording_tracer *recording_tracer(
+	struct recording *r, enum traced kind, const struct member *m)
 {
 	for (size_t i = 0; i < r->n_tracers; i++)
 		if (r->tracers[i].kind == kind && r->tracers[i].member == m)
@@ -108,9 +109,9 @@ static int start_kind(struct recording *r, enum traced kind, struct err *e)
 		?: cluster_ask(r->cluster, "trace.start", start_args, &s, RECORDING_CALL_S + 10,
 			   &results, e);
 	json_object_foreach(results, name, result) {
-		struct tracer *t = &r->tracers[r->n_tracers++];
+		struct recording_tracer *t = &r->tracers[r->n_tracers++];
 
-		*t = (struct tracer){.member = cluster_member(r->cluster, name),
+		*t = (struct recording_tracer){.member = cluster_member(r->cluster, name),
 			.kind = kind,
 			.tail = {.fd = -1}};
 		snprintf(t->handle, sizeof(t->handle), "%s", jget_text(result, "handle"));
@@ -166,7 +167,7 @@ struct order_to {
 static int order_args(void *ctx, const struct member *m, json_t **args, struct err *e)
 {
 	const struct order_to *o = ctx;
-	const struct tracer *t = recording_tracer(o->r, o->kind, m);
+	const struct recording_tracer *t = recording_tracer(o->r, o->kind, m);
 
 	(void)e;
 	if (!t || t->ended)
@@ -264,7 +265,7 @@ static void on_event(void *ctx, struct node *n, const json_t *event)
 	if (!what || !handle || strcmp(what, "exit"))
 		return;
 	for (size_t i = 0; i < r->n_tracers; i++) {
-		struct tracer *t = &r->tracers[i];
+		struct recording_tracer *t = &r->tracers[i];
 
 		if (t->member->node != n || strcmp(t->handle, handle) || t->ended)
 			continue;

@@ -27,7 +27,7 @@ struct tail {
 	struct zones_follow *index; /* NULL: there is no cache for it */
 };
 
-struct tracer {
+struct recording_tracer {
 	const struct member *member;
 	enum traced kind;
 	char handle[64];
@@ -42,7 +42,7 @@ struct recording {
 	struct orders *orders;
 	struct trigger *trigger; /* NULL: none, or it failed */
 	double asked_s;          /* when it was asked last, CLOCK_MONOTONIC */
-	struct tracer *tracers;
+	struct recording_tracer *tracers;
 	size_t n_tracers, cells;
 	double ring_s;
 	int64_t start_ns; /* all tracers run */
@@ -54,7 +54,8 @@ struct recording {
 };
 
 /* Of one kind on one member; NULL: none. */
-struct tracer *recording_tracer(struct recording *r, enum traced kind, const struct member *m);
+struct recording_tracer *recording_tracer(
+	struct recording *r, enum traced kind, const struct member *m);
 
 /* cells.c: what tracers wrote becomes a cell. 'logs' has {node: path there} for each kind;
  * 'summaries' (may be NULL) goes into the attempt's detail; 'why' is its reason to be; 'failed':

@@ -12,7 +12,7 @@ struct profile {
 	int64_t first_ns, last_ns, ended_ns; /* of the op before on the thread */
 	uint64_t ops, waits, read, written, computed_ns, away_ns, waited_ns, calls_ns;
 	uint32_t latency[APP_CALLS][LATENCY_BUCKETS];
-	struct series series;
+	struct app_series series;
 };
 
 /* What is left of the time before an op that waits for others. */

@@ -80,7 +80,7 @@ json_t *replay_latencies(const json_t *counts)
 /* All nodes began at the same moment. */
 static int add_series(json_t *pass, const json_t *series, struct err *e)
 {
-	struct series all, more;
+	struct app_series all, more;
 
 	if (!series)
 		return 0;

@@ -46,7 +46,7 @@ struct stage {
 	struct player *players;
 	size_t n_players;
 	struct totals *totals;
-	struct series *series;            /* NULL: not asked for */
+	struct app_series *series;        /* NULL: not asked for */
 	pthread_mutex_t counting;         /* of the series */
 	int64_t begin_ns;                 /* of the pass, CLOCK_MONOTONIC */
 	_Atomic int64_t first_ns, end_ns; /* the first op's begin, the last one's end */

@@ -32,7 +32,7 @@ struct drawing {
 	struct timeline *t;
 	struct shown *threads;
 	int64_t first_ns, last_ns; /* of all calls, in the trace's time */
-	struct series series;
+	struct app_series series;
 	uint32_t category[CATEGORIES], offset, size, result, file, error, computed, away;
 	int32_t root;
 	bool reads, writes; /* the application or a replay does */
@@ -69,7 +69,7 @@ int capture_replay(const char *path, const struct app_trace *t, json_t **out, st
 {
 	auto_free char *text = NULL;
 	json_error_t why;
-	struct series s;
+	struct app_series s;
 	json_t *v;
 	const char *of;
 	int rc = file_read(path, &text, NULL, e);
@@ -379,7 +379,7 @@ static int add_ranks(struct drawing *d, struct err *e)
 
 /* Bytes over time and when they end, from the first call on. */
 struct curve {
-	struct series s;
+	struct app_series s;
 	double before_s; /* from the series's start to the first call */
 	double seconds;
 };

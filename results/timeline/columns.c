@@ -7,13 +7,13 @@
 
 #include "harness/base/alloc.h"
 
-void column_clear(struct column *c)
+void column_clear(struct timeline_column *c)
 {
 	free(c->data);
-	*c = (struct column){0};
+	*c = (struct timeline_column){0};
 }
 
-static void make_room(struct column *c, size_t size)
+static void make_room(struct timeline_column *c, size_t size)
 {
 	if (c->size + size <= c->room)
 		return;
@@ -21,7 +21,7 @@ static void make_room(struct column *c, size_t size)
 	c->data = alloc_resize(c->data, c->room, 1);
 }
 
-void column_bytes(struct column *c, const void *data, size_t size)
+void column_bytes(struct timeline_column *c, const void *data, size_t size)
 {
 	if (!size)
 		return;
@@ -30,7 +30,7 @@ void column_bytes(struct column *c, const void *data, size_t size)
 	c->size += size;
 }
 
-void column_number(struct column *c, uint64_t number)
+void column_number(struct timeline_column *c, uint64_t number)
 {
 	make_room(c, 10);
 	for (; number > 127; number >>= 7)
@@ -38,7 +38,7 @@ void column_number(struct column *c, uint64_t number)
 	c->data[c->size++] = (uint8_t)number;
 }
 
-void column_delta(struct column *c, int64_t number)
+void column_delta(struct timeline_column *c, int64_t number)
 {
 	uint64_t delta = (uint64_t)number - (uint64_t)c->last;
 	uint64_t magnitude = number < 0 ? -(uint64_t)number : (uint64_t)number;
@@ -49,7 +49,7 @@ void column_delta(struct column *c, int64_t number)
 	column_number(c, delta << 1 ^ (delta >> 63 ? UINT64_MAX : 0));
 }
 
-int column_deflate(const struct column *c, struct column *out, struct err *e)
+int column_deflate(const struct timeline_column *c, struct timeline_column *out, struct err *e)
 {
 	enum { CHUNK = 1 << 18, LEVEL = 6 };
 	z_stream z = {.next_in = c->data};

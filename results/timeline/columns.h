@@ -10,20 +10,20 @@
 
 #include "harness/base/err.h"
 
-struct column {
+struct timeline_column {
 	uint8_t *data;
 	size_t size, room;
 	int64_t last;  /* of column_delta */
 	uint64_t most; /* the greatest magnitude that column_delta saw */
 };
-void column_clear(struct column *c);
-void column_bytes(struct column *c, const void *data, size_t size);
-void column_number(struct column *c, uint64_t number);
+void column_clear(struct timeline_column *c);
+void column_bytes(struct timeline_column *c, const void *data, size_t size);
+void column_number(struct timeline_column *c, uint64_t number);
 /* The difference to the last one, modulo 2^64, with its sign in the lowest bit. */
-void column_delta(struct column *c, int64_t number);
+void column_delta(struct timeline_column *c, int64_t number);
 
 /* The column deflated (zlib); '*out' begins empty and is the caller's. -EIO. */
-int column_deflate(const struct column *c, struct column *out, struct err *e);
+int column_deflate(const struct timeline_column *c, struct timeline_column *out, struct err *e);
 
 enum { TUPLE = 4 };
 

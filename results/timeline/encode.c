@@ -138,7 +138,7 @@ static void put_arrows(struct encoder *c)
 	const struct stored_arrow *arrows = spill_map(&c->t->arrows);
 	uint64_t n = arrows ? spill_count(&c->t->arrows) : 0;
 	struct stored_arrow *list = alloc_zero(n, sizeof(*list));
-	struct column *out = &c->blocks[ARROWS];
+	struct timeline_column *out = &c->blocks[ARROWS];
 	uint32_t last_from = 0;
 
 	for (uint64_t i = 0; i < n; i++) {

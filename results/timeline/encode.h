@@ -22,14 +22,14 @@ extern const char *const encode_names[N_BLOCKS];
 /* The values of the arguments of one shape: keys and types in their order. */
 struct shape {
 	uint32_t depth, slices;
-	struct column values[TIMELINE_ARGS_MAX];
+	struct timeline_column values[TIMELINE_ARGS_MAX];
 };
 
 struct encoder {
 	struct timeline *t;
 	struct detail detail;
 	uint64_t points_max; /* of all counters together */
-	struct column blocks[N_BLOCKS], packed[N_BLOCKS];
+	struct timeline_column blocks[N_BLOCKS], packed[N_BLOCKS];
 	struct tuples kinds;      /* name, category, flags, shape: words of the page */
 	struct tuples shape_tree; /* shape before, key, type: its number + 1 is the shape */
 	struct shape *shapes;

@@ -53,7 +53,7 @@ static void put_in_bin(struct points *p, const struct stored_sample *s, uint64_t
 /* Whole numbers as differences; others as the eight bytes of their IEEE 754 form. */
 static void put_points(struct encoder *c, const struct points *p, json_t *about)
 {
-	struct column times = {0}, values = {0};
+	struct timeline_column times = {0}, values = {0};
 	bool whole = true;
 
 	for (size_t i = 0; i < p->n; i++) {

@@ -21,7 +21,7 @@ static void put_shapes(struct encoder *c, json_t *index)
 
 		json_array_append_new(about, json_integer(s->slices));
 		for (uint32_t k = 0; k < s->depth; k++) {
-			struct column *v = &s->values[k];
+			struct timeline_column *v = &s->values[k];
 
 			json_array_append_new(about,
 				json_integer(

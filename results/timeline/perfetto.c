@@ -61,44 +61,44 @@ struct writer {
 	struct timeline *t;
 	struct joints joints;
 	FILE *f;
-	struct column packet, event, interned, part;
+	struct timeline_column packet, event, interned, part;
 	uint8_t *written; /* bits by word */
 	struct lane *lanes;
 	unsigned n_lanes;
 	uint64_t shift; /* added to times, so that none is negative */
 };
 
-static void put_key(struct column *c, unsigned field, unsigned type)
+static void put_key(struct timeline_column *c, unsigned field, unsigned type)
 {
 	column_number(c, (uint64_t)field << 3 | type);
 }
 
-static void put_number(struct column *c, unsigned field, uint64_t value)
+static void put_number(struct timeline_column *c, unsigned field, uint64_t value)
 {
 	put_key(c, field, 0);
 	column_number(c, value);
 }
 
-static void put_fixed(struct column *c, unsigned field, const void *eight_bytes)
+static void put_fixed(struct timeline_column *c, unsigned field, const void *eight_bytes)
 {
 	put_key(c, field, 1);
 	column_bytes(c, eight_bytes, 8);
 }
 
-static void put_bytes(struct column *c, unsigned field, const void *data, size_t size)
+static void put_bytes(struct timeline_column *c, unsigned field, const void *data, size_t size)
 {
 	put_key(c, field, 2);
 	column_number(c, size);
 	column_bytes(c, data, size);
 }
 
-static void put_text(struct column *c, unsigned field, const char *text)
+static void put_text(struct timeline_column *c, unsigned field, const char *text)
 {
 	put_bytes(c, field, text, strlen(text));
 }
 
 /* The message 'part' as a field, and empties it. */
-static void put_part(struct column *c, unsigned field, struct column *part)
+static void put_part(struct timeline_column *c, unsigned field, struct timeline_column *part)
 {
 	put_bytes(c, field, part->data, part->size);
 	part->size = 0;
@@ -111,7 +111,7 @@ static uint64_t time_of(const struct writer *w, int64_t ns)
 
 static void end_packet(struct writer *w)
 {
-	struct column head = {0};
+	struct timeline_column head = {0};
 
 	put_number(&w->packet, PACKET_SEQUENCE, SEQUENCE);
 	put_key(&head, TRACE_PACKET, 2);
@@ -126,7 +126,7 @@ static void end_packet(struct writer *w)
 static uint64_t interned(struct writer *w, unsigned where, uint32_t word)
 {
 	if (!(w->written[word] & 1 << where)) {
-		struct column entry = {0};
+		struct timeline_column entry = {0};
 
 		w->written[word] |= (uint8_t)(1 << where);
 		put_number(&entry, INTERNED_ID, word + 1ull);
@@ -152,7 +152,7 @@ static void put_clocks(struct writer *w)
 	static const unsigned clocks[] = {CLOCK_BOOT, CLOCK_REAL};
 
 	for (size_t i = 0; i < 2; i++) {
-		struct column clock = {0};
+		struct timeline_column clock = {0};
 
 		put_number(&clock, CLOCK_ID, clocks[i]);
 		put_number(&clock, CLOCK_TIME, time_of(w, w->t->from_ns));
@@ -172,7 +172,7 @@ static void put_track(
 		put_number(&w->part, TRACK_PARENT, (uint64_t)parent + 1);
 	put_text(&w->part, TRACK_NAME, name);
 	if (unit) {
-		struct column counter = {0};
+		struct timeline_column counter = {0};
 
 		put_text(&counter, COUNTER_UNIT_NAME, unit);
 		put_part(&w->part, TRACK_COUNTER, &counter);

@@ -21,7 +21,7 @@ static uint64_t sum(const uint64_t *steps)
 
 static void bytes_are_spread_over_a_call(void **state)
 {
-	struct series s;
+	struct app_series s;
 
 	(void)state;
 	series_begin(&s);
@@ -41,7 +41,7 @@ static void bytes_are_spread_over_a_call(void **state)
 static void sums_are_exact(void **state)
 {
 	uint64_t x = 88172645463325252u, read = 0, written = 0;
-	struct series s;
+	struct app_series s;
 
 	(void)state;
 	series_begin(&s);
@@ -63,7 +63,7 @@ static void sums_are_exact(void **state)
 static void any_time_has_a_place(void **state)
 {
 	static const int64_t times[] = {INT64_MIN, -1, 0, 1, MS, (int64_t)1 << 62, INT64_MAX};
-	struct series s;
+	struct app_series s;
 	uint64_t n = 0;
 
 	(void)state;
@@ -77,7 +77,7 @@ static void any_time_has_a_place(void **state)
 
 static void merged_is_as_added_together(void **state)
 {
-	struct series a, b, both;
+	struct app_series a, b, both;
 
 	(void)state;
 	series_begin(&a);
@@ -96,7 +96,7 @@ static void merged_is_as_added_together(void **state)
 
 static void json_and_back(void **state)
 {
-	struct series s, back;
+	struct app_series s, back;
 	json_t *v;
 
 	(void)state;
@@ -123,7 +123,7 @@ static void what_is_no_series_is_refused(void **state)
 		"{\"interval_s\":0.001,\"read_bytes\":[]}",
 		"{\"interval_s\":0.001,\"skipped\":-1,\"read_bytes\":[],\"written_bytes\":[]}",
 		"{\"interval_s\":0.001,\"skipped\":1024,\"read_bytes\":[1],\"written_bytes\":[]}"};
-	struct series s = {.n = 77};
+	struct app_series s = {.n = 77};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {

@@ -231,7 +231,7 @@ static void test_columns(void **state)
 {
 	static const uint8_t expected[] = {
 		127, 128, 1, 255, 255, 255, 255, 255, 255, 255, 255, 255, 1, 10, 9, 0};
-	struct column c = {0};
+	struct timeline_column c = {0};
 	struct tuples tuples = {0};
 
 	(void)state;

@@ -128,14 +128,14 @@ static __noinline void flow_head(struct traced_thread *t, u32 kind, s64 moved, s
 		bpf_loop(vector[1] < HEAD_BUFFERS ? vector[1] : HEAD_BUFFERS, gather_step, g, 0);
 }
 
-struct flow {
+struct flow_told {
 	u32 position;
 	bool positioned;
 	struct gather g; /* 'at' bytes of it */
 };
 
 /* What is to be told of a call that has moved 'result' bytes on its 'end'. False: nothing. */
-static __always_inline bool flow_of(struct traced_thread *t, s64 result, struct flow *f)
+static __always_inline bool flow_of(struct traced_thread *t, s64 result, struct flow_told *f)
 {
 	u32 nr = t->nr, flags;
 	const volatile struct call_rule *rule = &rules[nr < RULES ? nr : RULES - 1];

@@ -284,7 +284,7 @@ static __always_inline void put_call(struct traced_thread *t, s64 result, u64 no
 
 /* 'size' is constant, and says whether there is a head: the verifier must know. */
 static __always_inline void put_flow(
-	struct traced_thread *t, s64 result, u64 now_ns, const struct flow *f, const u64 size)
+	struct traced_thread *t, s64 result, u64 now_ns, const struct flow_told *f, const u64 size)
 {
 	struct account *a = account();
 	struct ev_flow *e;
@@ -304,7 +304,7 @@ static __always_inline void put_flow(
 /* A call that moved bytes on what a log of flows tells more of. */
 static __noinline int put_moved(struct traced_thread *t, s64 result, u64 now_ns)
 {
-	struct flow f = {};
+	struct flow_told f = {};
 
 	if (!flow_of(t, result, &f))
 		put_call(t, result, now_ns, 0);

@@ -1,0 +1,23 @@
+#!/bin/bash
+# One concept, one home: what is defined twice under one name is two things that readers, and compilers, take for one. No root, no
+# build.
+cd "$(dirname "$0")/../.." || exit 1
+. ci/tests/tap.sh
+
+# twice FILES...: "TAG in HEADER HEADER ..." for each struct that several of these headers define. kernel.h has the kernel's own, by
+# architecture.
+twice() {
+	grep -HoE '^struct [a-z_0-9]+ \{' "$@" | grep -v '^diag/capture/ebpf/kernel\.h:' | sort -u | awk -F: '
+	{ split($2, word, " "); n[word[2]]++; where[word[2]] = where[word[2]] " " $1 }
+	END { for (tag in n) if (n[tag] > 1) print tag " in" where[tag] }' | sort
+}
+mapfile -t headers < <(find harness faults diag results -name '*.h' | sort)
+check "there are headers" [ "${#headers[@]}" -gt 200 ]
+found=$(twice "${headers[@]}")
+if [ -z "$found" ]; then ok "a struct is defined in one header"; else not_ok "a struct is defined in one header" "$found"; fi
+
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+printf 'struct event {\n\tint x;\n};\n' | tee "$tmp/a.h" >"$tmp/b.h"
+check "a struct in two headers is found" [ "$(twice "$tmp/a.h" "$tmp/b.h")" = "event in $tmp/a.h $tmp/b.h" ]
+done_testing
