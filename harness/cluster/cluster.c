@@ -12,6 +12,7 @@
 #include "harness/base/jget.h"
 #include "harness/base/clock.h"
 #include "harness/base/home.h"
+#include "harness/fs/bulk.h"
 #include "harness/fs/fs.h"
 
 #define CALL_TIMEOUT_S 20
@@ -24,6 +25,7 @@ static int load_facts(struct cluster *c, struct err *e)
 	if (rc)
 		return rc == -ENOENT ? -EINVAL : rc; /* the inventory is there */
 	c->file_system = fs_facts(fs);
+	c->bulk = bulk_to_json(fs_bulk(fs));
 	if (c->inv->layout)
 		json_object_set_new(c->file_system, "layout", json_string(c->inv->layout));
 	fs_free(fs);
@@ -347,6 +349,7 @@ void cluster_free(struct cluster *c)
 		return;
 	cluster_disconnect(c);
 	json_decref(c->file_system);
+	json_decref(c->bulk);
 	free(c->members);
 	free(c->servers);
 	free(c->clients);

@@ -24,6 +24,7 @@ struct member {
 struct cluster {
 	struct inventory *inv;
 	json_t *file_system; /* fs_facts, and the inventory's layout */
+	json_t *bulk;        /* which of its messages are bulk data: harness/fs/bulk.h */
 	struct nodeset *set;
 	double lease_s;         /* of the agents; 0: node_options' default */
 	int interrupt_fd;       /* connecting stops once this is readable; 0: never */

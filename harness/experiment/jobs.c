@@ -21,7 +21,7 @@ static int trace_args(const struct trial *t, const struct tracing *how, const ch
 		(how->one_server && m != t->x->cluster->servers[0]))
 		return 1;
 	*args = tracing_args(how, out, m->host->storage);
-	tracing_add_bulk(*args, t->x->cluster->file_system);
+	tracing_add_bulk(*args, t->x->cluster->bulk);
 	json_object_set(*args, "pids", m->pids);
 	return 0;
 }

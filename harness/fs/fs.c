@@ -55,7 +55,6 @@ int fs_load(const char *type, struct fs **out, struct err *e)
 		fs_free(fs);
 		return rc;
 	}
-	json_object_set_new(fs->facts, "bulk", bulk_to_json(&fs->bulk));
 	*out = fs;
 	return 0;
 }

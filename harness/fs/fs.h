@@ -77,7 +77,7 @@ int fs_errors(struct fs *fs, json_t **out, struct err *e);
 
 /* What faults and workloads must know of it: {type: the adapter's name, storage: "folder" or
  * "device", empty_storage: {prune?, keep?} or a reason why there can be none, cannot: {fault:
- * reason}, missing: [step], bulk: as bulk.h has it}. New reference. */
+ * reason}, missing: [step]}. New reference. */
 json_t *fs_facts(const struct fs *fs);
 
 #endif

@@ -84,7 +84,7 @@ static int start_args(void *ctx, const struct member *m, json_t **args, struct e
 	}
 	*args = json_deep_copy(s->r->o->tracing);
 	json_object_set_new(*args, "out", json_string(app ? "app.trace" : "fs.trace"));
-	tracing_add_bulk(*args, s->r->cluster->file_system);
+	tracing_add_bulk(*args, s->r->cluster->bulk);
 	json_object_set_new(*args, "control", json_true());
 	json_object_set(*args, "pids", pids);
 	/* Some of an application's may have ended since they were listed. */

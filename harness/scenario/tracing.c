@@ -161,10 +161,9 @@ json_t *tracing_args(const struct tracing *t, const char *out, const char *stora
 	return args;
 }
 
-void tracing_add_bulk(json_t *args, const json_t *facts)
+void tracing_add_bulk(json_t *args, const json_t *bulk)
 {
 	const char *mode = jget_text(args, "mode");
-	const json_t *bulk = jget(facts, "bulk");
 
 	if (mode && !strcmp(mode, "sums") && jget(bulk, "above"))
 		json_object_set_new(args, "bulk",

@@ -39,8 +39,8 @@ bool tracing_has_log(const struct tracing *t);
  * NULL) is the folder with the server's data. New reference. */
 json_t *tracing_args(const struct tracing *t, const char *out, const char *storage);
 
-/* Adds the file system's rule for bulk data, of its facts (harness/fs/bulk.h), to arguments of
- * trace.start, if they ask for sums and there is one. */
-void tracing_add_bulk(json_t *args, const json_t *facts);
+/* Adds the file system's rule for bulk data (harness/fs/bulk.h) to arguments of trace.start, if
+ * they ask for sums and there is one. */
+void tracing_add_bulk(json_t *args, const json_t *bulk);
 
 #endif
