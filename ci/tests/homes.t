@@ -16,6 +16,12 @@ check "there are headers" [ "${#headers[@]}" -gt 200 ]
 found=$(twice "${headers[@]}")
 if [ -z "$found" ]; then ok "a struct is defined in one header"; else not_ok "a struct is defined in one header" "$found"; fi
 
+# elsewhere PATTERN HOME: the product's C that has it outside of its home.
+elsewhere() { grep -rlE --include='*.[ch]' "$1" harness diag faults results | grep -vxF "$2" | xargs; }
+found=$(elsewhere '0xcbf29ce484222325|0x100000001b3|14695981039346656037|1099511628211|0x811c9dc5|2166136261' harness/base/hash.h)
+check "FNV is in base/hash.h${found:+: not in $found}" [ -z "$found" ]
+check "... where it is" grep -q 0x100000001b3 harness/base/hash.h
+
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 printf 'struct event {\n\tint x;\n};\n' | tee "$tmp/a.h" >"$tmp/b.h"

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "harness/base/alloc.h"
+#include "harness/base/hash.h"
 
 struct map_slot {
 	uint64_t key, value; /* value 0: free */
@@ -58,11 +59,8 @@ static inline void map_clear(struct map *m)
 
 static inline uint64_t map_hash(const void *data, size_t n, uint64_t seed)
 {
-	const uint8_t *p = data;
-	uint64_t h = seed ^ 0xcbf29ce484222325;
+	const uint64_t h = hash_bytes(data, n, seed ^ HASH_START);
 
-	for (size_t i = 0; i < n; i++)
-		h = (h ^ p[i]) * 0x100000001b3;
 	return h ^ h >> 29;
 }
 

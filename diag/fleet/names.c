@@ -5,18 +5,15 @@
 
 #include "diag/fleet/fleet_impl.h"
 #include "harness/base/alloc.h"
+#include "harness/base/hash.h"
 
 enum { ROOM_FIRST = 256, KEY_HEAD = 1 + sizeof(uint32_t) };
 
-/* FNV-1a, of what stands in front of the text (its kind and 'parent') and the text. */
+/* Of what precedes the text (its kind and 'parent') and the text. */
 static uint32_t hash_of(const char *head, const char *text)
 {
-	uint64_t h = 0xcbf29ce484222325;
+	const uint64_t h = hash_bytes(text, strlen(text), hash_bytes(head, KEY_HEAD, HASH_START));
 
-	for (size_t i = 0; i < KEY_HEAD; i++)
-		h = (h ^ (unsigned char)head[i]) * 0x100000001b3;
-	for (; *text; text++)
-		h = (h ^ (unsigned char)*text) * 0x100000001b3;
 	return (uint32_t)(h ^ h >> 32);
 }
 

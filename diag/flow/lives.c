@@ -7,6 +7,7 @@
  * whose positions are near, else it begins one.
  */
 #include "diag/flow/flow_impl.h"
+#include "harness/base/hash.h"
 
 #include <netinet/in.h>
 #include <stdlib.h>
@@ -45,11 +46,8 @@ static bool is_loopback(const struct end_address *a)
 
 static uint64_t hash_of(const struct end_address ends[2], uint32_t node)
 {
-	uint64_t h = 14695981039346656037u ^ node;
-	const uint8_t *p = (const uint8_t *)ends;
+	const uint64_t h = hash_bytes(ends, 2 * sizeof(*ends), HASH_START ^ node);
 
-	for (size_t i = 0; i < 2 * sizeof(*ends); i++)
-		h = (h ^ p[i]) * 1099511628211u;
 	return h ^ h >> 29;
 }
 

@@ -8,6 +8,7 @@
 #include "diag/import/labels_impl.h"
 #include "harness/base/alloc.h"
 #include "harness/base/auto.h"
+#include "harness/base/hash.h"
 
 enum { KEY_UNKNOWN = UINT32_MAX, KEY_NONE = UINT32_MAX - 1 };
 
@@ -86,10 +87,8 @@ const char *labels_value(const struct labels_series *s, const char *name)
 
 uint64_t labels_hash(const char *text, size_t size)
 {
-	uint64_t h = 0xcbf29ce484222325;
+	uint64_t h = hash_bytes(text, size, HASH_START);
 
-	for (size_t i = 0; i < size; i++)
-		h = (h ^ (unsigned char)text[i]) * 0x100000001b3;
 	h ^= h >> 32;
 	return h * 0x9e3779b97f4a7c15;
 }

@@ -5,6 +5,7 @@
 #include "diag/query/query_impl.h"
 #include "diag/record/describe.h"
 #include "harness/base/alloc.h"
+#include "harness/base/hash.h"
 
 enum { BUCKETS = 40, GROUPS_MOST = 1 << 22 };
 
@@ -79,15 +80,6 @@ static uint64_t mix(uint64_t hash, uint64_t v)
 {
 	hash = (hash ^ v) * 0x9e3779b97f4a7c15u;
 	return hash ^ hash >> 32;
-}
-
-static uint64_t hash_text(const char *s)
-{
-	uint64_t hash = 0xcbf29ce484222325;
-
-	for (; *s; s++)
-		hash = (hash ^ (unsigned char)*s) * 0x100000001b3;
-	return hash;
 }
 
 static uint64_t hash_value(struct summed *t, int k)

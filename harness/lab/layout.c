@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "harness/base/file.h"
+#include "harness/base/hash.h"
 #include "harness/lab/lab_impl.h"
 
 int lab_network(const struct lab_options *o, uint32_t *network, unsigned *prefix)
@@ -83,11 +84,7 @@ int lab_node_find(const struct lab_options *o, const char *name, struct lab_node
 
 void lab_host_link(const char *dir, char name[IFNAMSIZ])
 {
-	uint64_t hash = 0xcbf29ce484222325u; /* FNV-1a */
-
-	for (; *dir; dir++)
-		hash = (hash ^ (uint8_t)*dir) * 0x100000001b3u;
-	snprintf(name, IFNAMSIZ, "lab%010llx", (unsigned long long)(hash & 0xffffffffff));
+	snprintf(name, IFNAMSIZ, "lab%010llx", (unsigned long long)(hash_text(dir) & 0xffffffffff));
 }
 
 json_t *lab_options_json(const struct lab_options *o)

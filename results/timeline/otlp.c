@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "harness/base/alloc.h"
+#include "harness/base/hash.h"
 #include "results/timeline/detail.h"
 #include "results/timeline/joints.h"
 
@@ -223,16 +224,13 @@ static void put_spans(struct otlp *o)
 	spill_merge_clear(&m);
 }
 
-/* FNV-1a of what names the run. */
+/* A hash of what names the run. */
 static uint64_t run_id(const struct timeline *t)
 {
-	uint64_t h = 14695981039346656037u;
-	const char *texts[] = {words_text(&t->words, t->run), words_text(&t->words, t->title)};
+	const char *run = words_text(&t->words, t->run), *title = words_text(&t->words, t->title);
+	const uint64_t h = hash_bytes(title, strlen(title), hash_text(run));
 
-	for (size_t i = 0; i < 2; i++)
-		for (const char *c = texts[i]; *c; c++)
-			h = (h ^ (unsigned char)*c) * 1099511628211u;
-	return (h ^ (uint64_t)t->from_ns) * 1099511628211u;
+	return hash_bytes(&t->from_ns, sizeof(t->from_ns), h);
 }
 
 int timeline_otlp(struct timeline *t, FILE *f, struct err *e)

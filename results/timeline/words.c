@@ -2,18 +2,16 @@
 #include <string.h>
 
 #include "harness/base/alloc.h"
+#include "harness/base/hash.h"
 #include "harness/base/text.h"
 #include "results/timeline/timeline_impl.h"
 
 enum { TEXT_MAX = 1000 };
 
-/* FNV-1a. */
 static size_t hash_of(const char *text)
 {
-	uint64_t h = 14695981039346656037u;
+	const uint64_t h = hash_text(text);
 
-	for (; *text; text++)
-		h = (h ^ (unsigned char)*text) * 1099511628211u;
 	return (size_t)(h ^ h >> 32);
 }
 

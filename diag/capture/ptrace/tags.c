@@ -8,6 +8,7 @@
 #include <sys/sysmacros.h>
 
 #include "diag/capture/ptrace/tracer.h"
+#include "harness/base/hash.h"
 
 struct tagged {
 	struct file_tag tag; /* inode 0: free */
@@ -86,8 +87,7 @@ static uint64_t identity_of(const char *link, const struct statx *st)
 	if (!(st->stx_mask & STATX_BTIME))
 		v = 0;
 	if (name_to_handle_at(AT_FDCWD, link, &u.h, &mount, AT_SYMLINK_FOLLOW) == 0)
-		for (unsigned i = 0; i < u.h.handle_bytes; i++)
-			v = (v ^ u.h.f_handle[i]) * 1099511628211u;
+		v = hash_bytes(u.h.f_handle, u.h.handle_bytes, v);
 	return v;
 }
 

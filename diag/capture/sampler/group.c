@@ -7,6 +7,7 @@
 #include "diag/capture/sampler/sampler.h"
 #include "harness/base/auto.h"
 #include "harness/base/file.h"
+#include "harness/base/hash.h"
 
 /* The folder in hierarchy 'counting' of the group that 'limiting' limits: both have the same path,
  * and this process is in both. */
@@ -201,7 +202,7 @@ static void read_process_group(const struct process_group *one, struct sampler_s
 	struct thing *t;
 
 	if (one->pressure.version &&
-		(t = snapshot_add(s, THING_PRESSURE_GROUP, text_hash(one->pressure.own)))) {
+		(t = snapshot_add(s, THING_PRESSURE_GROUP, hash_text(one->pressure.own)))) {
 		group_read_pressure(
 			one->pressure.own, "io.pressure", READING_PROCESS_IO_PRESSURE, t);
 		group_read_pressure(
@@ -211,7 +212,7 @@ static void read_process_group(const struct process_group *one, struct sampler_s
 	if (!cgroup_limited(&limited, CGROUP_CPU))
 		return;
 	stat = cgroup_read(limited.own, "cpu.stat");
-	t = stat ? snapshot_add(s, THING_CPU_GROUP, text_hash(limited.own)) : NULL;
+	t = stat ? snapshot_add(s, THING_CPU_GROUP, hash_text(limited.own)) : NULL;
 	if (t)
 		set_throttled(stat, READING_PROCESS_THROTTLED, t);
 }

@@ -102,7 +102,6 @@ struct process_stat {
 	uint64_t cpu_ticks, start_ticks, rss_pages;
 };
 
-uint64_t text_hash(const char *name);
 void text_net_dev(const char *text, struct sampler_snapshot *s);
 /* /proc/stat. */
 void text_cpus(const char *text, struct sampler_snapshot *s);

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "diag/capture/sampler/sampler.h"
+#include "harness/base/hash.h"
 
 /* A number in decimal after blanks, ended by a blank, a line's end or the text's. */
 static bool number(const char **at, uint64_t *out)
@@ -41,20 +42,6 @@ static const char *next_line(const char *p)
 	return *p ? p + 1 : p;
 }
 
-static uint64_t hash(const char *name, size_t n)
-{
-	uint64_t h = 0xcbf29ce484222325; /* FNV-1a */
-
-	for (size_t i = 0; i < n; i++)
-		h = (h ^ (unsigned char)name[i]) * 0x100000001b3;
-	return h;
-}
-
-uint64_t text_hash(const char *name)
-{
-	return hash(name, strlen(name));
-}
-
 void text_net_dev(const char *text, struct sampler_snapshot *s)
 {
 	enum { BYTES, PACKETS, ERRORS, DROPS, SENT = 8, FIELDS = 16 };
@@ -69,7 +56,7 @@ void text_net_dev(const char *text, struct sampler_snapshot *s)
 			line++, n--, all--;
 		if (!n || n == all || numbers(&at, v, FIELDS) < SENT + DROPS + 1)
 			continue;
-		t = snapshot_add(s, THING_INTERFACE, hash(line, n));
+		t = snapshot_add(s, THING_INTERFACE, hash_bytes(line, n, HASH_START));
 		if (!t)
 			return;
 		if (n == 2 && !memcmp(line, "lo", 2)) {
