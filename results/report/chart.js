@@ -240,7 +240,7 @@ function apart(samples, metric, attempt, victims, window_) {
 /* Metrics that tell of a resource, for verdicts that do not name theirs. */
 const resource_metrics = {
 	disk: ["disk_busy_s", "disk_queue_s", "dwrite", "dread"], storage: ["dwrite", "dread"], cpu: ["cpu_busy_s", "cpu_pressure_s"],
-	memory: ["memory_available_bytes"], network: ["nsread", "ncread"], "network/hog": ["nic_received_bytes", "nic_sent_bytes"],
+	memory: ["memory_available_bytes"], network: ["nsread", "ncread", "nsbulk", "ncbulk"], "network/hog": ["nic_received_bytes", "nic_sent_bytes"],
 	"network/receive-loss": ["client_tcp_retransmitted_segments", "tcp_out_of_order_segments"],
 	"network/send-loss": ["tcp_retransmitted_segments", "client_tcp_out_of_order_segments"],
 };
