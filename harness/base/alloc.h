@@ -19,6 +19,13 @@ void *alloc_zero(size_t n, size_t size) __attribute__((malloc, returns_nonnull))
 /* realloc of 'p' (may be NULL) to 'n' elements of 'size' bytes; what is new is not zero. */
 void *alloc_resize(void *p, size_t n, size_t size) __attribute__((returns_nonnull));
 
+/* 'array' of 'n' elements with room for one more behind them: how arrays grow. It must have been
+ * NULL at first, or of one element, and have grown by this alone; elements may be taken away. */
+static inline void *alloc_room(void *array, size_t n, size_t size)
+{
+	return n & (n - 1) ? array : alloc_resize(array, n ? 2 * n : 1, size);
+}
+
 /* A copy of 's', which may not be NULL. */
 char *alloc_copy(const char *s) __attribute__((malloc, returns_nonnull));
 
