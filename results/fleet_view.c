@@ -44,7 +44,7 @@ static void add_worst(struct fleet_view *v, const struct fleet_result *r)
 void fleet_view_window(struct fleet_view *v, double from_s, double to_s,
 	const struct fleet_result *r, const char *why_not)
 {
-	v->windows = alloc_resize(v->windows, v->n_windows + 1, sizeof(*v->windows));
+	v->windows = alloc_room(v->windows, v->n_windows, sizeof(*v->windows));
 	v->windows[v->n_windows++] = (struct fleet_window){
 		from_s, to_s, r ? r->n_findings : 0, r ? NULL : alloc_copy(why_not)};
 	if (!r)

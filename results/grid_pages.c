@@ -175,7 +175,7 @@ static const char *cut_label(
 	while (i < b->n_cut && strcmp(b->cut[i], whole))
 		i++;
 	if (i == b->n_cut) {
-		b->cut = alloc_resize(b->cut, b->n_cut + 1, sizeof(*b->cut));
+		b->cut = alloc_room(b->cut, b->n_cut, sizeof(*b->cut));
 		b->cut[b->n_cut++] = whole;
 	} else {
 		free(whole);

@@ -81,7 +81,7 @@ int overhead_add(struct overhead *o, const struct overhead_run *r, struct err *e
 	if (!(r->seconds > 0 && isfinite(r->seconds)))
 		return err_set(e, -EINVAL, "%s under %s: a run of %g s", r->workload, r->tracer,
 			r->seconds);
-	o->runs = alloc_resize(o->runs, o->n_runs + 1, sizeof(*o->runs));
+	o->runs = alloc_room(o->runs, o->n_runs, sizeof(*o->runs));
 	o->runs[o->n_runs++] = (struct timed_run){
 		intern(&o->workloads, r->workload), intern(&o->tracers, r->tracer), *r};
 	return 0;
@@ -96,7 +96,7 @@ void overhead_publish(struct overhead *o, const char *source, const char *worklo
 		return;
 	if (!o->source)
 		o->source = alloc_copy(source);
-	o->published = alloc_resize(o->published, o->n_published + 1, sizeof(*o->published));
+	o->published = alloc_room(o->published, o->n_published, sizeof(*o->published));
 	o->published[o->n_published++] = (struct published_overhead){
 		w, intern(&o->instruments, tracer), pct};
 }
@@ -149,8 +149,8 @@ struct pairs {
 
 static void pairs_add(struct pairs *p, double y, double x)
 {
-	p->y = alloc_resize(p->y, p->n + 1, sizeof(*p->y));
-	p->x = alloc_resize(p->x, p->n + 1, sizeof(*p->x));
+	p->y = alloc_room(p->y, p->n, sizeof(*p->y));
+	p->x = alloc_room(p->x, p->n, sizeof(*p->x));
 	p->y[p->n] = y;
 	p->x[p->n++] = x;
 }

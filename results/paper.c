@@ -64,7 +64,7 @@ static const char *read_row(struct paper *p, const char *line)
 	struct paper_row *r;
 	char rest;
 
-	p->rows = alloc_resize(p->rows, p->n + 1, sizeof(*p->rows));
+	p->rows = alloc_room(p->rows, p->n, sizeof(*p->rows));
 	r = &p->rows[p->n];
 	if (sscanf(line, "%47[^,],%47[^,],%47[^,],%lf,%lf %c", r->fault, r->metric, r->workload,
 		    &r->tp, &r->fp, &rest) != 5)

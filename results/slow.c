@@ -77,7 +77,7 @@ struct slow_server *slow_server_of(struct slow *s, uint32_t node)
 		i++;
 	if (i < s->n_servers && s->servers[i].node == node)
 		return &s->servers[i];
-	s->servers = alloc_resize(s->servers, s->n_servers + 1, sizeof(*s->servers));
+	s->servers = alloc_room(s->servers, s->n_servers, sizeof(*s->servers));
 	memmove(s->servers + i + 1, s->servers + i, (s->n_servers - i) * sizeof(*s->servers));
 	s->n_servers++;
 	s->servers[i] = (struct slow_server){
@@ -90,7 +90,7 @@ static uint32_t kind_of(struct slow *s, const struct flow_request *r)
 	for (size_t i = s->n_kinds; i-- > 0;)
 		if (s->kinds[i].program == r->program && s->kinds[i].procedure == r->procedure)
 			return (uint32_t)i;
-	s->kinds = alloc_resize(s->kinds, s->n_kinds + 1, sizeof(*s->kinds));
+	s->kinds = alloc_room(s->kinds, s->n_kinds, sizeof(*s->kinds));
 	s->kinds[s->n_kinds] = (struct slow_kind){r->program, r->procedure};
 	return (uint32_t)s->n_kinds++;
 }
@@ -201,10 +201,7 @@ static void note_item(struct slow *s, const struct flow_request *r, const struct
 		parts->there, parts->waiting, 0, parts->disk, parts->answering, parts->back};
 	struct slow_item *it;
 
-	if (s->n_items == s->item_room) {
-		s->item_room = s->item_room ? s->item_room * 2 : 1024;
-		s->items = alloc_resize(s->items, s->item_room, sizeof(*s->items));
-	}
+	s->items = alloc_room(s->items, s->n_items, sizeof(*s->items));
 	it = &s->items[s->n_items++];
 	*it = (struct slow_item){.begin_ns = begin_of(r),
 		.node = r->server,

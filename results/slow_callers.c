@@ -18,8 +18,8 @@ static size_t thread_of(struct slow *s, const char *name)
 	for (size_t i = 0; i < s->n_threads && !*name; i++)
 		if (!*s->threads[i].name)
 			return i;
-	s->threads = alloc_resize(s->threads, s->n_threads + 1, sizeof(*s->threads));
-	s->calls = alloc_resize(s->calls, s->n_threads + 1, sizeof(*s->calls));
+	s->threads = alloc_room(s->threads, s->n_threads, sizeof(*s->threads));
+	s->calls = alloc_room(s->calls, s->n_threads, sizeof(*s->calls));
 	s->threads[s->n_threads] = (struct slow_thread){0};
 	s->calls[s->n_threads] = (struct slow_calls){0};
 	strncpy(s->threads[s->n_threads].name, name, sizeof(s->threads[0].name) - 1);

@@ -44,17 +44,14 @@ struct times {
 	struct span_s {
 		double begin, end;
 	} * v;
-	size_t n, room;
+	size_t n;
 };
 
 static void put(struct times *t, double begin, double end)
 {
 	if (end <= begin)
 		return;
-	if (t->n == t->room) {
-		t->room = t->room ? t->room * 2 : 256;
-		t->v = alloc_resize(t->v, t->room, sizeof(*t->v));
-	}
+	t->v = alloc_room(t->v, t->n, sizeof(*t->v));
 	t->v[t->n++] = (struct span_s){begin, end};
 }
 

@@ -36,14 +36,14 @@ struct slow_span {
 struct slow_spans {
 	uint32_t node;
 	struct slow_span *v;
-	size_t n, room;
+	size_t n;
 };
 
 struct slow {
 	struct slow_spec spec;
 	const struct flow *flow;
 	struct slow_item *items;
-	size_t n_items, item_room;
+	size_t n_items;
 	struct slow_kind *kinds;
 	size_t n_kinds;
 	struct slow_server *servers;

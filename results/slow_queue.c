@@ -11,7 +11,7 @@ static struct slow_spans *spans_of(struct slow *s, uint32_t node)
 	for (size_t i = 0; i < s->n_disks; i++)
 		if (s->disks[i].node == node)
 			return &s->disks[i];
-	s->disks = alloc_resize(s->disks, s->n_disks + 1, sizeof(*s->disks));
+	s->disks = alloc_room(s->disks, s->n_disks, sizeof(*s->disks));
 	s->disks[s->n_disks] = (struct slow_spans){.node = node};
 	return &s->disks[s->n_disks++];
 }
@@ -21,10 +21,7 @@ void slow_queue_note(struct slow *s, const struct flow_request *r)
 	struct slow_spans *d = r->n_disks ? spans_of(s, r->server) : NULL;
 
 	for (size_t i = 0; i < r->n_disks; i++) {
-		if (d->n == d->room) {
-			d->room = d->room ? d->room * 2 : 256;
-			d->v = alloc_resize(d->v, d->room, sizeof(*d->v));
-		}
+		d->v = alloc_room(d->v, d->n, sizeof(*d->v));
 		d->v[d->n++] = (struct slow_span){r->disks[i].begin_ns, r->disks[i].end_ns};
 	}
 }

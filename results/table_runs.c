@@ -62,7 +62,7 @@ static void add(struct tables *v, struct changes *c, struct change new)
 		2 *
 			fmin(fisher_p(a, new.before.n, b, new.now.n, false),
 				fisher_p(a, new.before.n, b, new.now.n, true)));
-	c->list = alloc_resize(c->list, c->n + 1, sizeof(*c->list));
+	c->list = alloc_room(c->list, c->n, sizeof(*c->list));
 	c->list[c->n++] = new;
 }
 

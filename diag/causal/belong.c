@@ -23,9 +23,7 @@ int belong_event(void *belong, const struct causal_event *ev, struct err *e)
 	if (map_get(&b->seen, key))
 		return 0;
 	map_put(&b->seen, key, 1);
-	if (!(b->n_pairs & (b->n_pairs - 1)))
-		b->pairs = alloc_resize(
-			b->pairs, b->n_pairs ? b->n_pairs * 2 : 1, sizeof(*b->pairs));
+	b->pairs = alloc_room(b->pairs, b->n_pairs, sizeof(*b->pairs));
 	b->pairs[b->n_pairs++] = p;
 	return 0;
 }

@@ -47,7 +47,7 @@ struct maker {
 	struct thread *threads;
 	uint32_t n_channels, n_threads;
 	uint32_t *ready; /* threads that may go on */
-	uint32_t n_ready, room_ready;
+	uint32_t n_ready;
 	uint64_t n_queued;
 	struct causal_counts *counts;
 	bool *shares, *linked; /* of processes: memory; by an edge, with another */
@@ -77,10 +77,7 @@ static void parcel_drop(struct channel *c)
 
 static void make_ready(struct maker *m, uint32_t thread)
 {
-	if (m->n_ready == m->room_ready) {
-		m->room_ready = m->room_ready ? m->room_ready * 2 : 64;
-		m->ready = alloc_resize(m->ready, m->room_ready, sizeof(*m->ready));
-	}
+	m->ready = alloc_room(m->ready, m->n_ready, sizeof(*m->ready));
 	m->threads[thread].waiting = false;
 	m->ready[m->n_ready++] = thread;
 }

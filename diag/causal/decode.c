@@ -244,9 +244,7 @@ static int feed_open(struct decode *d, struct stream_item *item, const struct ca
 	ev.op.file = file;
 	if (c->result < 0)
 		return decode_emit(d, &ev, e);
-	if (!(d->n_opening & (d->n_opening - 1)))
-		d->opening = alloc_resize(
-			d->opening, d->n_opening ? d->n_opening * 2 : 1, sizeof(*d->opening));
+	d->opening = alloc_room(d->opening, d->n_opening, sizeof(*d->opening));
 	d->opening[d->n_opening++] = (struct decode_opening){thread, (int32_t)c->result, ev.op};
 	return 0;
 }

@@ -19,9 +19,7 @@ static uint32_t channel_of(struct decode *d, uint64_t of, const void *what, size
 
 	if (i)
 		return (uint32_t)i - 1;
-	if (!(d->n_channels & (d->n_channels - 1)))
-		d->channels = alloc_resize(
-			d->channels, d->n_channels ? d->n_channels * 2 : 1, sizeof(*d->channels));
+	d->channels = alloc_room(d->channels, d->n_channels, sizeof(*d->channels));
 	d->channels[d->n_channels++] = (struct decode_channel){0};
 	map_put(&d->keys, key, d->n_channels);
 	return d->n_channels - 1;
@@ -285,9 +283,7 @@ static void add_mapping(struct decode *d, uint32_t process, const char *path)
 	for (uint32_t i = 0; i < d->n_mappings; i++)
 		if (d->mappings[i].process == process && !strcmp(d->mappings[i].path, path))
 			return;
-	if (!(d->n_mappings & (d->n_mappings - 1)))
-		d->mappings = alloc_resize(
-			d->mappings, d->n_mappings ? d->n_mappings * 2 : 1, sizeof(*d->mappings));
+	d->mappings = alloc_room(d->mappings, d->n_mappings, sizeof(*d->mappings));
 	d->mappings[d->n_mappings++] = (struct decode_mapping){
 		.path = alloc_copy(path), .process = process};
 }

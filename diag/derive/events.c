@@ -91,10 +91,7 @@ void events_put(struct events *s, const struct event *ev)
 {
 	if (ev->last_s < 0 || ev->first_s >= s->seconds)
 		return;
-	if (s->n == s->room) {
-		s->room = s->room ? s->room * 2 : 256;
-		s->list = alloc_resize(s->list, s->room, sizeof(*s->list));
-	}
+	s->list = alloc_room(s->list, s->n, sizeof(*s->list));
 	s->list[s->n++] = *ev;
 }
 
@@ -113,7 +110,7 @@ static struct burst *burst_of(struct events *s, const struct event *ev)
 			same_text(key->signal, ev->signal))
 			return &s->bursts[i];
 	}
-	s->bursts = alloc_resize(s->bursts, s->n_bursts + 1, sizeof(*s->bursts));
+	s->bursts = alloc_room(s->bursts, s->n_bursts, sizeof(*s->bursts));
 	s->bursts[s->n_bursts] = (struct burst){*ev, SIZE_MAX};
 	return &s->bursts[s->n_bursts++];
 }

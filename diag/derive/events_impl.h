@@ -20,7 +20,7 @@ struct events {
 	int32_t seconds;
 
 	struct event *list;
-	size_t n, room;
+	size_t n;
 
 	/* Of the log that is being read. */
 	const struct stream *stream;

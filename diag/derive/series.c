@@ -69,7 +69,7 @@ static int list_name(void **tree, char ***names, size_t *n, size_t max, const ch
 	*index = i;
 	if (i < *n)
 		return 0;
-	*names = alloc_resize(*names, *n + 1, sizeof(**names));
+	*names = alloc_room(*names, *n, sizeof(**names));
 	(*names)[(*n)++] = alloc_copy(name);
 	return *n <= max
 		? 0

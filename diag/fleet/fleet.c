@@ -31,7 +31,7 @@ struct fleet *fleet_new(const struct fleet_options *o)
 	f->groups[0] = (struct fleet_group){.path = alloc_copy(""), .parent = NOBODY};
 	f->n_groups = 1;
 	for (size_t i = 0; o->models && i < o->models->n; i++) {
-		f->declared.v = alloc_resize(f->declared.v, i + 1, sizeof(*f->declared.v));
+		f->declared.v = alloc_room(f->declared.v, i, sizeof(*f->declared.v));
 		f->declared.v[i] = copy_model(&o->models->v[i]);
 		f->declared.n = i + 1;
 	}
@@ -90,7 +90,7 @@ static uint32_t metric_of(struct fleet *f, const char *name)
 
 	if (own < f->n_metrics)
 		return own;
-	f->metrics = alloc_resize(f->metrics, f->n_metrics + 1, sizeof(*f->metrics));
+	f->metrics = alloc_room(f->metrics, f->n_metrics, sizeof(*f->metrics));
 	m = &f->metrics[f->n_metrics++];
 	*m = (struct metric){.model = copy_model(declared ? declared : &bare)};
 	metric_guess(&m->model);
@@ -105,10 +105,7 @@ static void add_feed(struct fleet *f, uint32_t raw, const char *metric, uint32_t
 {
 	uint32_t m = metric_of(f, metric);
 
-	if (f->n_feeds == f->feeds_room) {
-		f->feeds_room = f->feeds_room ? f->feeds_room * 2 : 64;
-		f->feeds = alloc_resize(f->feeds, f->feeds_room, sizeof(*f->feeds));
-	}
+	f->feeds = alloc_room(f->feeds, f->n_feeds, sizeof(*f->feeds));
 	f->feeds[f->n_feeds] = (struct feed){.metric = m,
 		.row = level_row(&f->metrics[m], member),
 		.role = role,
@@ -146,7 +143,7 @@ static uint32_t bucket_place(struct fleet *f, const char *metric, double bound)
 			return i;
 	if (m->n_bounds == BUCKETS_MAX)
 		return NOBODY;
-	m->bounds = alloc_resize(m->bounds, m->n_bounds + 1, sizeof(*m->bounds));
+	m->bounds = alloc_room(m->bounds, m->n_bounds, sizeof(*m->bounds));
 	m->bounds[m->n_bounds] = bound;
 	return (uint32_t)m->n_bounds++;
 }
@@ -162,10 +159,7 @@ static int take_series(void *ctx, const struct series_key *key, uint32_t *id, st
 	*id = names_find(f, 's', member, key->metric, (uint32_t)f->n_raws);
 	if (*id < f->n_raws)
 		return 0;
-	if (f->n_raws == f->raws_room) {
-		f->raws_room = f->raws_room ? f->raws_room * 2 : 64;
-		f->raws = alloc_resize(f->raws, f->raws_room, sizeof(*f->raws));
-	}
+	f->raws = alloc_room(f->raws, f->n_raws, sizeof(*f->raws));
 	f->raws[f->n_raws++] = (struct raw){.feeds = NOBODY};
 	histogram = bucket_of(f, key->metric, &bound);
 	if (histogram) {

@@ -57,7 +57,7 @@ struct metric {
 	bool rare;    /* most samples are 0: of retransmissions, errors */
 	double floor; /* of KIND_GAUGE and others with ZERO_VALUE: added to every level */
 	struct pending *pending;
-	size_t n_pending, pending_room;
+	size_t n_pending;
 	float *steps; /* distances of samples, until it is settled */
 	size_t n_steps;
 	double *bounds; /* of KIND_BUCKET, in order of arrival */
@@ -87,13 +87,13 @@ struct fleet {
 	struct metric *metrics;
 	size_t n_metrics;
 	struct fleet_member *members;
-	size_t n_members, members_room;
+	size_t n_members;
 	struct fleet_group *groups; /* 0: the whole fleet */
 	size_t n_groups;
 	struct raw *raws;
-	size_t n_raws, raws_room;
+	size_t n_raws;
 	struct feed *feeds;
-	size_t n_feeds, feeds_room;
+	size_t n_feeds;
 	struct names names;
 	unsigned shift;
 	bool begun;

@@ -31,13 +31,13 @@ static void note(struct fleet_result *r, const char *fmt, ...)
 	if (vasprintf(&text, fmt, ap) < 0)
 		alloc_end();
 	va_end(ap);
-	r->notes = alloc_resize(r->notes, r->n_notes + 1, sizeof(*r->notes));
+	r->notes = alloc_room(r->notes, r->n_notes, sizeof(*r->notes));
 	r->notes[r->n_notes++] = text;
 }
 
 static struct fleet_finding *add_finding(struct fleet_result *r, struct fleet_finding finding)
 {
-	r->findings = alloc_resize(r->findings, r->n_findings + 1, sizeof(*r->findings));
+	r->findings = alloc_room(r->findings, r->n_findings, sizeof(*r->findings));
 	r->findings[r->n_findings] = finding;
 	return &r->findings[r->n_findings++];
 }

@@ -342,10 +342,7 @@ static void wait_for_step(
 {
 	const struct raw *r = &f->raws[raw];
 
-	if (m->n_pending == m->pending_room) {
-		m->pending_room = m->pending_room ? m->pending_room * 2 : 1024;
-		m->pending = alloc_resize(m->pending, m->pending_room, sizeof(*m->pending));
-	}
+	m->pending = alloc_room(m->pending, m->n_pending, sizeof(*m->pending));
 	m->pending[m->n_pending++] = (struct pending){raw, feed, time_s, value};
 	if (!m->steps)
 		m->steps = alloc_zero(STEPS_WANTED, sizeof(*m->steps));

@@ -151,7 +151,7 @@ int metric_declare(struct metric_models *m, const char *declaration, struct err 
 	}
 	if (model.per)
 		model.kind = KIND_AMOUNT;
-	m->v = alloc_resize(m->v, m->n + 1, sizeof(*m->v));
+	m->v = alloc_room(m->v, m->n, sizeof(*m->v));
 	m->v[m->n++] = model;
 	return 0;
 }

@@ -108,7 +108,7 @@ uint32_t names_group(struct fleet *f, const struct series_key *key)
 		if (own == f->n_groups) {
 			char *path = path_of(f, group, key->group[i]);
 
-			f->groups = alloc_resize(f->groups, f->n_groups + 1, sizeof(*f->groups));
+			f->groups = alloc_room(f->groups, f->n_groups, sizeof(*f->groups));
 			f->groups[f->n_groups++] = (struct fleet_group){
 				.path = path, .parent = group};
 		}
@@ -124,10 +124,7 @@ uint32_t names_member(struct fleet *f, const struct series_key *key)
 
 	if (own < f->n_members)
 		return own;
-	if (f->n_members == f->members_room) {
-		f->members_room = f->members_room ? f->members_room * 2 : 64;
-		f->members = alloc_resize(f->members, f->members_room, sizeof(*f->members));
-	}
+	f->members = alloc_room(f->members, f->n_members, sizeof(*f->members));
 	f->members[f->n_members++] = (struct fleet_member){.name = alloc_copy(key->member),
 		.path = path_of(f, group, key->member),
 		.group = group,

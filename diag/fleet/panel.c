@@ -57,7 +57,7 @@ static uint16_t *block_new(struct panel_pool *p)
 		p->free = b->next;
 	} else {
 		if (!p->n_slabs || p->fresh == SLAB_BLOCKS) {
-			p->slabs = alloc_resize(p->slabs, p->n_slabs + 1, sizeof(*p->slabs));
+			p->slabs = alloc_room(p->slabs, p->n_slabs, sizeof(*p->slabs));
 			p->slabs[p->n_slabs++] = alloc_resize(
 				NULL, SLAB_BLOCKS, sizeof(**p->slabs));
 			p->fresh = 0;

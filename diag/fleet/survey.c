@@ -166,7 +166,7 @@ size_t survey_sets(struct survey *s, const uint32_t *group_of)
 		}
 		if (set_of_group[g] == NOBODY) {
 			set_of_group[g] = (uint32_t)s->n_sets;
-			s->sets = alloc_resize(s->sets, s->n_sets + 1, sizeof(*s->sets));
+			s->sets = alloc_room(s->sets, s->n_sets, sizeof(*s->sets));
 			s->sets[s->n_sets++] = (struct set){.group = g,
 				.rows = alloc_zero(below[g], sizeof(uint32_t)),
 				.judged = alloc_zero(below[g], sizeof(uint32_t))};

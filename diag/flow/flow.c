@@ -63,7 +63,7 @@ static uint32_t node_of(struct flow *f, const char *name)
 	for (uint32_t i = 0; i < f->n_nodes; i++)
 		if (!strcmp(f->nodes[i].name, name))
 			return i;
-	f->nodes = alloc_resize(f->nodes, f->n_nodes + 1, sizeof(*f->nodes));
+	f->nodes = alloc_room(f->nodes, f->n_nodes, sizeof(*f->nodes));
 	f->nodes[f->n_nodes] = (struct flow_node){.name = alloc_copy(name)};
 	return (uint32_t)f->n_nodes++;
 }
@@ -92,7 +92,7 @@ int flow_add(struct flow *f, const char *node, struct stream *s, struct err *e)
 		return rc;
 	}
 	stream_add(s, &asks, NULL);
-	f->logs = alloc_resize(f->logs, f->n_logs + 1, sizeof(*f->logs));
+	f->logs = alloc_room(f->logs, f->n_logs, sizeof(*f->logs));
 	l = &f->logs[f->n_logs++];
 	*l = (struct log){.stream = s, .node = node_of(f, node), .owner = spec->owner};
 	l->storage = spec->owner == OWNER_SERVER &&

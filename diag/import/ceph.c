@@ -35,7 +35,7 @@ struct ceph {
 	const struct import_sink *sink;
 	struct import_said *said;
 	struct osd *osd; /* of one dump */
-	size_t n, room;
+	size_t n;
 	double time_s, line_s; /* of the dump; of the line before it. NAN: none */
 	bool declared, sink_failed;
 	uint64_t dumps;
@@ -104,10 +104,7 @@ static int read_osd(struct ceph *c)
 		return bad(c, "an OSD has no number as its \"id\"");
 	if (c->n == OSDS_MAX)
 		return bad(c, "a dump has more than a million OSDs");
-	if (c->n == c->room) {
-		c->room = c->room ? 2 * c->room : 64;
-		c->osd = alloc_resize(c->osd, c->room, sizeof(*c->osd));
-	}
+	c->osd = alloc_room(c->osd, c->n, sizeof(*c->osd));
 	c->osd[c->n++] = o;
 	return 0;
 }

@@ -134,7 +134,7 @@ struct csv_key {
 
 struct csv_keys {
 	struct csv_key *v;
-	uint32_t n, room, last;
+	uint32_t n, last;
 	unsigned misses; /* wrong guesses in a row */
 	uint32_t *slots; /* number + 1, or 0 */
 	size_t n_slots;  /* a power of two */

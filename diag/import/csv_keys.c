@@ -40,7 +40,7 @@ static const char *keep(struct csv_keys *k, const char *text, size_t n)
 	char *to;
 
 	if (!k->n_blocks || k->block_used + n > BLOCK) {
-		k->blocks = alloc_resize(k->blocks, k->n_blocks + 1, sizeof(*k->blocks));
+		k->blocks = alloc_room(k->blocks, k->n_blocks, sizeof(*k->blocks));
 		k->blocks[k->n_blocks++] = alloc_zero(n > BLOCK ? n : BLOCK, 1);
 		k->block_used = 0;
 	}
@@ -63,10 +63,7 @@ static uint32_t look_up(struct csv_keys *k, const char *text, size_t n)
 		if (v->hash == hash && v->n == n && !memcmp(v->text, text, n))
 			return k->slots[s] - 1;
 	}
-	if (k->n == k->room) {
-		k->room = k->room ? k->room * 2 : 128;
-		k->v = alloc_resize(k->v, k->room, sizeof(*k->v));
-	}
+	k->v = alloc_room(k->v, k->n, sizeof(*k->v));
 	k->v[k->n] = (struct csv_key){
 		.text = keep(k, text, n), .n = (uint32_t)n, .next = k->n, .hash = hash};
 	k->slots[s] = k->n + 1;

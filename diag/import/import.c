@@ -47,7 +47,7 @@ void import_note(struct import_said *said, const char *fmt, ...)
 	for (size_t i = 0; i < said->n_notes; i++)
 		if (!strcmp(said->notes[i], note))
 			return;
-	said->notes = alloc_resize(said->notes, said->n_notes + 1, sizeof(*said->notes));
+	said->notes = alloc_room(said->notes, said->n_notes, sizeof(*said->notes));
 	said->notes[said->n_notes++] = alloc_copy(note);
 }
 

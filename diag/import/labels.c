@@ -231,9 +231,7 @@ int labels_add(struct labels *l, const char *metric, struct label *v, size_t n, 
 		return 0;
 	}
 	text = memcpy(alloc_zero(1, l->scratch_size), l->scratch, l->scratch_size);
-	if (!(l->n_series & (l->n_series - 1)))
-		l->series = alloc_resize(
-			l->series, l->n_series ? 2 * l->n_series : 1, sizeof(*l->series));
+	l->series = alloc_room(l->series, l->n_series, sizeof(*l->series));
 	l->series[l->n_series++] = (struct labels_series){
 		text, l->scratch_size, KEY_UNKNOWN, INFINITY, -INFINITY};
 	l->series_index.n++;
@@ -310,8 +308,7 @@ static int find_key(
 		free(text);
 		return rc;
 	}
-	if (!(l->n_keys & (l->n_keys - 1)))
-		l->keys = alloc_resize(l->keys, l->n_keys ? 2 * l->n_keys : 1, sizeof(*l->keys));
+	l->keys = alloc_room(l->keys, l->n_keys, sizeof(*l->keys));
 	k = &l->keys[l->n_keys++];
 	*k = (struct labels_key){
 		text, size, id, series, series, INFINITY, -INFINITY, INFINITY, -INFINITY};

@@ -47,7 +47,7 @@ struct text {
 	struct import_said *said;
 	struct family family;
 	struct waiting *waiting;
-	size_t n, room;
+	size_t n;
 	double time_s; /* of "# time", or NAN */
 	uint64_t line_times;
 	struct err *e;
@@ -277,10 +277,7 @@ static int keep(struct text *t, uint32_t series, double time_s, double value)
 	labels_line(t->labels, t->l.n);
 	if (labels_decided(t->labels))
 		return labels_sample(t->labels, series, time_s, value, t->sink, t->said, t->e);
-	if (t->n == t->room) {
-		t->room = t->room ? 2 * t->room : 1024;
-		t->waiting = alloc_resize(t->waiting, t->room, sizeof(*t->waiting));
-	}
+	t->waiting = alloc_room(t->waiting, t->n, sizeof(*t->waiting));
 	labels_seen(t->labels, series, time_s);
 	t->waiting[t->n++] = (struct waiting){time_s, value, series, t->l.n};
 	return t->n >= WAITING_MAX ? flush(t) : 0;

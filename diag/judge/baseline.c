@@ -135,7 +135,7 @@ static void compare(struct comparisons *out, const char *detector, const char *f
 		c.improvement = fisher_p(c.before, c.n_before, c.now, c.n_now, !w) < BASELINE_LEVEL;
 		c.detector = alloc_copy(detector);
 		c.fault = fault ? alloc_copy(fault) : NULL;
-		out->list = alloc_resize(out->list, out->n + 1, sizeof(c));
+		out->list = alloc_room(out->list, out->n, sizeof(c));
 		out->list[out->n++] = c;
 		out->regressions += c.regression;
 	}

@@ -59,8 +59,7 @@ static void add(struct reader *r, char *member, double from_s, double to_s, bool
 {
 	struct ground_truth *l = r->labels;
 
-	if (!(l->n & (l->n - 1)))
-		l->v = alloc_resize(l->v, l->n ? 2 * l->n : 1, sizeof(*l->v));
+	l->v = alloc_room(l->v, l->n, sizeof(*l->v));
 	l->v[l->n++] = (struct ground_truth_label){member, from_s, to_s, ill, r->line};
 }
 

@@ -73,8 +73,7 @@ static void add_point(struct ranking_score *s, struct ranking_point p)
 		s->points[s->n_points - 1] = p;
 		return;
 	}
-	if (!(s->n_points & (s->n_points - 1)))
-		s->points = alloc_resize(s->points, s->n_points ? 2 * s->n_points : 1, sizeof(p));
+	s->points = alloc_room(s->points, s->n_points, sizeof(p));
 	s->points[s->n_points++] = p;
 }
 

@@ -71,7 +71,7 @@ size_t score_declare(struct score_table *t, enum score_axis axis, const char *na
 	for (size_t i = 0; i < a->n; i++)
 		if (!strcmp(a->names[i], name))
 			return i;
-	a->names = alloc_resize(a->names, a->n + 1, sizeof(*a->names));
+	a->names = alloc_room(a->names, a->n, sizeof(*a->names));
 	a->names[a->n] = alloc_copy(name);
 	return a->n++;
 }
@@ -211,9 +211,7 @@ static void add_judged(struct score_table *t, size_t detector, const struct scor
 	bool right, wrong;
 
 	score_compare(cell->victims, verdict, &right, &wrong);
-	if (!(t->n_cells & (t->n_cells - 1)))
-		t->cells = alloc_resize(
-			t->cells, t->n_cells ? 2 * t->n_cells : 1, sizeof(*t->cells));
+	t->cells = alloc_room(t->cells, t->n_cells, sizeof(*t->cells));
 	t->cells[t->n_cells++] = (struct judged_cell){detector, cell->id, right};
 }
 
@@ -240,7 +238,7 @@ int score_add(struct score_table *t, const char *detector, const struct score_ce
 		return err_set(e, -EINVAL,
 			"the cells of fault '%s' must all have a victim, or none", cell->fault);
 	if (!s) {
-		t->scores = alloc_resize(t->scores, t->n + 1, sizeof(*s));
+		t->scores = alloc_room(t->scores, t->n, sizeof(*s));
 		s = &t->scores[t->n++];
 		*s = fresh;
 	}

@@ -49,7 +49,7 @@ void query_note_text(struct query *q, const char *why)
 	for (size_t i = 0; i < q->n_notes; i++)
 		if (!strcmp(q->notes[i], why))
 			return;
-	q->notes = alloc_resize(q->notes, q->n_notes + 1, sizeof(*q->notes));
+	q->notes = alloc_room(q->notes, q->n_notes, sizeof(*q->notes));
 	q->notes[q->n_notes++] = alloc_copy(why);
 }
 

@@ -28,7 +28,7 @@ struct summed {
 	} * last; /* by name: a text that lasts, and its hash */
 	bool percentiles;
 	struct group **group; /* in the order in which they were found */
-	size_t n, room;
+	size_t n;
 	uint32_t *slot; /* open addressing: 1 + index of the group; at most half full */
 	size_t slots;
 };
@@ -147,10 +147,7 @@ static struct group *new_group(struct summed *t, uint64_t hash)
 	}
 	if (t->percentiles)
 		g->histogram = alloc_zero(BUCKETS, sizeof(*g->histogram));
-	if (t->n == t->room) {
-		t->room = t->room ? 2 * t->room : 64;
-		t->group = alloc_resize(t->group, t->room, sizeof(*t->group));
-	}
+	t->group = alloc_room(t->group, t->n, sizeof(*t->group));
 	t->group[t->n++] = g;
 	return g;
 }

@@ -431,7 +431,7 @@ static struct push_value value_of(sqlite3_value *v)
 
 static void add_value(struct push *p, sqlite3_value *v)
 {
-	p->values = alloc_resize(p->values, p->n + 1, sizeof(*p->values));
+	p->values = alloc_room(p->values, p->n, sizeof(*p->values));
 	p->values[p->n++] = value_of(v);
 }
 

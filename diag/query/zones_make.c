@@ -25,7 +25,6 @@ struct name {
 
 struct maker {
 	struct zones z;
-	uint64_t room, checkpoint_room;
 	struct log_reader *log;
 	struct fdtable *fds;
 	void *names;  /* tsearch, by tid */
@@ -94,11 +93,8 @@ static void add_checkpoint(struct maker *m, uint64_t offset)
 {
 	struct zone_checkpoint *c;
 
-	if (m->z.head.n_checkpoints == m->checkpoint_room) {
-		m->checkpoint_room = m->checkpoint_room ? 2 * m->checkpoint_room : 64;
-		m->z.checkpoint = alloc_resize(
-			m->z.checkpoint, m->checkpoint_room, sizeof(*m->z.checkpoint));
-	}
+	m->z.checkpoint = alloc_room(
+		m->z.checkpoint, m->z.head.n_checkpoints, sizeof(*m->z.checkpoint));
 	c = &m->z.checkpoint[m->z.head.n_checkpoints];
 	if (m->changed || !m->z.head.n_checkpoints) {
 		*c = (struct zone_checkpoint){.offset = state_size(m), .before = m->state_records};
@@ -122,10 +118,7 @@ static struct zone *add_zone(struct maker *m, uint64_t offset, uint64_t before)
 
 	if (since >= m->spacing && since / CHECKPOINT_SHARE >= m->checkpoint_size)
 		add_checkpoint(m, offset);
-	if (m->z.head.n_zones == m->room) {
-		m->room = m->room ? 2 * m->room : 256;
-		m->z.zone = alloc_resize(m->z.zone, m->room, sizeof(*m->z.zone));
-	}
+	m->z.zone = alloc_room(m->z.zone, m->z.head.n_zones, sizeof(*m->z.zone));
 	z = &m->z.zone[m->z.head.n_zones++];
 	*z = (struct zone){
 		.offset = offset, .before = before, .first_ns = INT64_MAX, .last_ns = INT64_MIN};

@@ -36,7 +36,7 @@ struct stream {
 	struct stream_thread *threads, *current; /* 'current': of the last call */
 	size_t n_slots, n_used;
 
-	uint32_t *free_ids, n_free, n_ids, id_room;
+	uint32_t *free_ids, n_free, n_ids;
 
 	bool *listens; /* by port: a traced process listens there. NULL: nobody asks for it */
 };
@@ -341,10 +341,7 @@ static struct object reading_object(const struct stream *s, const struct record_
 /* A number for a connection. */
 static uint32_t id_new(struct stream *s)
 {
-	if (s->n_ids == s->id_room) {
-		s->id_room = s->id_room ? s->id_room * 2 : 64;
-		s->free_ids = alloc_resize(s->free_ids, s->id_room, sizeof(*s->free_ids));
-	}
+	s->free_ids = alloc_room(s->free_ids, s->n_ids, sizeof(*s->free_ids));
 	return s->n_free ? s->free_ids[--s->n_free] : s->n_ids++;
 }
 

@@ -53,7 +53,7 @@ static void add_log(struct catalog *t, const json_t *row)
 
 	if (find(t, number(row, 0)))
 		return; /* two shippers began with it at once */
-	t->logs = alloc_resize(t->logs, t->n + 1, sizeof(*t->logs));
+	t->logs = alloc_room(t->logs, t->n, sizeof(*t->logs));
 	l = &t->logs[t->n++];
 	*l = (struct catalog_log){.id = number(row, 0),
 		.session = number(row, 1),
@@ -131,7 +131,7 @@ static int add_part(struct clickhouse *c, struct catalog_log *l, const json_t *r
 	for (size_t i = 0, k = 7; query_tables[i].name; i++)
 		if (schema_has_table(&query_tables[i]))
 			p.rows[i] = number(row, k++);
-	l->parts = alloc_resize(l->parts, l->n_parts + 1, sizeof(*l->parts));
+	l->parts = alloc_room(l->parts, l->n_parts, sizeof(*l->parts));
 	l->parts[l->n_parts++] = p;
 	return 0;
 }

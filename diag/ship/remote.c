@@ -56,7 +56,7 @@ static void note(struct remote *r, size_t i)
 		: alloc_format("'%s' has been shipped to block %lld only; 'culprit ship' goes "
 			       "on from there",
 			  l->log.name, (long long)(l->n_parts ? l->parts[l->n_parts - 1].to : 0));
-	r->problems = alloc_resize(r->problems, r->n_problems + 1, sizeof(*r->problems));
+	r->problems = alloc_room(r->problems, r->n_problems, sizeof(*r->problems));
 	r->problems[r->n_problems++] = why;
 }
 

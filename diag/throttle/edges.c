@@ -86,10 +86,7 @@ static uint64_t begun(const struct times *t, uint32_t thread, int64_t at_ns)
 
 static void add(struct throttle_edges *x, const struct throttle_edge *edge)
 {
-	if (x->n == x->room) {
-		x->room = x->room ? x->room * 2 : 256;
-		x->edge = alloc_resize(x->edge, x->room, sizeof(*x->edge));
-	}
+	x->edge = alloc_room(x->edge, x->n, sizeof(*x->edge));
 	x->edge[x->n++] = *edge;
 	x->sorted = false;
 }

@@ -11,7 +11,7 @@ struct throttle_edge {
 
 struct throttle_edges {
 	struct throttle_edge *edge;
-	size_t n, room;
+	size_t n;
 	bool sorted;
 	uint64_t refuted;
 };

@@ -178,9 +178,7 @@ void watch_learned(struct supervisor *s)
 		raise_all(&s->most, m);
 		if (*m->name == '?')
 			continue;
-		if (!(s->n_known & (s->n_known - 1)))
-			s->known = alloc_resize(
-				s->known, s->n_known ? 2 * s->n_known : 1, sizeof(*s->known));
+		s->known = alloc_room(s->known, s->n_known, sizeof(*s->known));
 		s->known[s->n_known] = (struct known_limits){
 			.name = alloc_copy(m->name), .ops = m->ops};
 		raise_all(&s->known[s->n_known++], m);

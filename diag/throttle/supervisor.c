@@ -144,9 +144,7 @@ static bool makes_thread(pid_t tid, const struct seccomp_data *d, int kind)
 
 static void begin_delay(struct supervisor *s, uint64_t id, int64_t now_ns)
 {
-	if (!(s->n_delays & (s->n_delays - 1)))
-		s->delays = alloc_resize(
-			s->delays, s->n_delays ? 2 * s->n_delays : 1, sizeof(*s->delays));
+	s->delays = alloc_room(s->delays, s->n_delays, sizeof(*s->delays));
 	s->delays[s->n_delays++] = (struct throttle_delay){.trap_ns = now_ns + s->ahead_ns};
 	s->delayed = true;
 	s->id = id;

@@ -50,8 +50,7 @@ static int by_source(const void *a, const void *b)
 
 static void note_sent(struct writer *w, uint32_t thread, uint64_t ops)
 {
-	if (!(w->n_sent & (w->n_sent - 1)))
-		w->sent = alloc_resize(w->sent, w->n_sent ? 2 * w->n_sent : 1, sizeof(*w->sent));
+	w->sent = alloc_room(w->sent, w->n_sent, sizeof(*w->sent));
 	w->sent[w->n_sent++] = (struct sent){.thread = thread, .ops = ops};
 }
 

@@ -39,8 +39,7 @@ static void add(struct capture_files *f, const char *path, int64_t size)
 
 	if (find(f, path, &key))
 		return;
-	if (!(f->n & (f->n - 1)))
-		f->files = alloc_resize(f->files, f->n ? f->n * 2 : 1, sizeof(*f->files));
+	f->files = alloc_room(f->files, f->n, sizeof(*f->files));
 	f->files[f->n++] = (struct one){alloc_copy(path), size};
 	map_put(&f->map, key, f->n);
 }

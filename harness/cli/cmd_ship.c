@@ -256,7 +256,7 @@ static int look_again(struct shipping *s, const char *folder, struct err *e)
 	store_close(store);
 	if (rc)
 		return rc == -EINVAL && run_is_locked(folder, NULL) ? 0 : rc;
-	s->seen = alloc_resize(s->seen, s->n_seen + 1, sizeof(*s->seen));
+	s->seen = alloc_room(s->seen, s->n_seen, sizeof(*s->seen));
 	s->seen[s->n_seen++] = r;
 	s->all = recorded_logs(r, &s->n);
 	return 0;

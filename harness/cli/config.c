@@ -98,7 +98,7 @@ static int set_one(lua_State *L, const struct command *c, const struct luax_sour
 	if (flag && !lua_toboolean(L, -1))
 		return 0;
 	text = alloc_copy(flag ? "" : lua_tostring(L, -1));
-	held->texts = alloc_resize(held->texts, held->n + 1, sizeof(*held->texts));
+	held->texts = alloc_room(held->texts, held->n, sizeof(*held->texts));
 	held->texts[held->n++] = text;
 	if (set(o, (char *)options + w.at, flag ? NULL : text, &why))
 		return luax_complain(src, name, e, "'%s' %s", name, why.text);

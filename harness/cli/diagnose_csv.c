@@ -88,7 +88,7 @@ static int make_run(struct job *j, struct stretch *s, struct err *e)
 
 static void add(struct job *j, const struct series *s, double from_s, double to_s)
 {
-	j->list = alloc_resize(j->list, j->n + 1, sizeof(*j->list));
+	j->list = alloc_room(j->list, j->n, sizeof(*j->list));
 	j->list[j->n++] = (struct stretch){.series = s, .from_s = from_s, .to_s = to_s};
 }
 

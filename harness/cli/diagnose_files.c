@@ -71,7 +71,7 @@ static int take_sample(void *ctx, uint32_t id, double time_s, double value, stru
 	struct extent *x;
 
 	if (first) {
-		s->of = alloc_resize(s->of, s->n + 1, sizeof(*s->of));
+		s->of = alloc_room(s->of, s->n, sizeof(*s->of));
 		s->of[s->n++] = (struct extent){f->now, time_s, time_s};
 	}
 	if ((first || time_s < s->gap_from_s || time_s > s->gap_to_s) && !find_gap(s, time_s))

@@ -126,7 +126,7 @@ static int set_field(const struct option_row *o, char *field, const char *text, 
 		*(unsigned *)field = (unsigned)i;
 		return 0;
 	case OPTION_LIST:
-		list->v = alloc_resize(list->v, list->n + 1, sizeof(*list->v));
+		list->v = alloc_room(list->v, list->n, sizeof(*list->v));
 		list->v[list->n++] = text;
 		return 0;
 	default: return o->set(field, text, e);

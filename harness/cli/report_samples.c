@@ -75,7 +75,7 @@ static void widen(struct charts *r, int32_t seconds)
 static struct charted *metric_of(struct charts *r, const char *name)
 {
 	if (!r->n || strcmp(r->metrics[r->n - 1].name, name) != 0) {
-		r->metrics = alloc_resize(r->metrics, r->n + 1, sizeof(*r->metrics));
+		r->metrics = alloc_room(r->metrics, r->n, sizeof(*r->metrics));
 		r->metrics[r->n++] = (struct charted){.name = alloc_copy(name)};
 	}
 	return &r->metrics[r->n - 1];
@@ -83,7 +83,7 @@ static struct charted *metric_of(struct charts *r, const char *name)
 
 static void add_server(struct charts *r, struct charted *c, const char *server)
 {
-	c->servers = alloc_resize(c->servers, c->n_servers + 1, sizeof(*c->servers));
+	c->servers = alloc_room(c->servers, c->n_servers, sizeof(*c->servers));
 	c->servers[c->n_servers++] = alloc_copy(server);
 	for (int k = 0; k < COLUMNS; k++) {
 		const size_t room = (size_t)r->room;

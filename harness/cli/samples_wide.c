@@ -73,7 +73,7 @@ static size_t server_of(struct table *t, const char *name)
 	if (i < t->n_servers)
 		return i;
 	cells = t->n_columns * (size_t)t->seconds;
-	t->servers = alloc_resize(t->servers, i + 1, sizeof(*t->servers));
+	t->servers = alloc_room(t->servers, i, sizeof(*t->servers));
 	t->servers[i] = alloc_copy(name);
 	t->sum = alloc_resize(t->sum, (i + 1) * cells + 1, sizeof(*t->sum));
 	t->count = alloc_resize(t->count, (i + 1) * cells + 1, sizeof(*t->count));

@@ -58,7 +58,7 @@ void ship_follow_add(struct ship_follow *s, const struct query_log *logs, size_t
 	for (size_t i = 0; i < n; i++) {
 		if (is_known(s, logs[i].name))
 			continue;
-		s->list = alloc_resize(s->list, s->n + 1, sizeof(*s->list));
+		s->list = alloc_room(s->list, s->n, sizeof(*s->list));
 		s->list[s->n++] = (struct followed){.log = &logs[i]};
 	}
 }

@@ -127,7 +127,7 @@ static int add_transfer(void *ctx, const struct member *m, const char *file, str
 	struct transfers *all = ctx;
 
 	(void)e;
-	all->list = alloc_resize(all->list, all->n + 1, sizeof(*all->list));
+	all->list = alloc_room(all->list, all->n, sizeof(*all->list));
 	all->list[all->n++] = (struct node_transfer){
 		.node = m->node, .remote = file, .local = local_path(all->t, m, file)};
 	return 0;

@@ -309,7 +309,7 @@ static struct node_line *find_node(struct progress *p, const char *node)
 	for (size_t i = 0; i < p->n_nodes; i++)
 		if (!strcmp(p->nodes[i].name, node))
 			return &p->nodes[i];
-	p->nodes = alloc_resize(p->nodes, p->n_nodes + 1, sizeof(*p->nodes));
+	p->nodes = alloc_room(p->nodes, p->n_nodes, sizeof(*p->nodes));
 	p->nodes[p->n_nodes] = (struct node_line){.name = alloc_copy(node)};
 	return &p->nodes[p->n_nodes++];
 }

@@ -343,7 +343,7 @@ static int add_transfer(
 	struct transfers *all = ctx;
 
 	(void)e;
-	all->list = alloc_resize(all->list, all->n + 1, sizeof(*all->list));
+	all->list = alloc_room(all->list, all->n, sizeof(*all->list));
 	all->list[all->n++] = (struct node_transfer){.node = m->node,
 		.remote = remote,
 		.local = alloc_format("%s/%s", store_folder(all->t->x->store), below)};

@@ -170,7 +170,7 @@ static int add_names(lua_State *L, const struct luax_source *src, uint32_t progr
 				"%s: 'names' must map numbers to names, %d at most%s", where, NAMES,
 				program ? "" : "; with 'program': program -> number -> name");
 		}
-		out->names = alloc_resize(out->names, out->n_names + 1, sizeof(*out->names));
+		out->names = alloc_room(out->names, out->n_names, sizeof(*out->names));
 		out->names[out->n_names++] = (struct flow_name){
 			program, (uint32_t)lua_tointeger(L, -2), alloc_copy(lua_tostring(L, -1))};
 	}

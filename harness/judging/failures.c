@@ -46,7 +46,7 @@ static struct failure_row *add(struct failures *f, uint32_t node, const struct f
 	char device[32];
 
 	snprintf(device, sizeof(device), "%u:%u", major(d->device), minor(d->device));
-	f->v = alloc_resize(f->v, f->n + 1, sizeof(*f->v));
+	f->v = alloc_room(f->v, f->n, sizeof(*f->v));
 	row = &f->v[f->n++];
 	*row = (struct failure_row){.number = f->written + f->n,
 		.time_ns = d->begin_ns,

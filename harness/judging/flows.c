@@ -110,7 +110,7 @@ static int add_log(struct flows *f, const char *folder, const struct place *p, e
 	}
 	if (rc == -ENOMEM || !rc)
 		return rc;
-	f->missing = alloc_resize(f->missing, f->n_missing + 1, sizeof(*f->missing));
+	f->missing = alloc_room(f->missing, f->n_missing, sizeof(*f->missing));
 	f->missing[f->n_missing++] = alloc_copy(e->text);
 	return 0;
 }

@@ -77,7 +77,7 @@ static void add_log(struct recorded *r, const struct described *d, const json_t 
 
 	if (kind < 0)
 		return;
-	r->logs = alloc_resize(r->logs, r->n + 1, sizeof(*r->logs));
+	r->logs = alloc_room(r->logs, r->n, sizeof(*r->logs));
 	log = &r->logs[r->n++];
 	node = alloc_format("%.*s", (int)node_length, file);
 	*log = (struct query_log){.path = alloc_format("%s/%s/%s", run, folder, file),
@@ -124,7 +124,7 @@ static int read_attempt(
 	const json_t *cluster, *written;
 	int rc = 0;
 
-	r->attempts = alloc_resize(r->attempts, r->n_attempts + 1, sizeof(*r->attempts));
+	r->attempts = alloc_room(r->attempts, r->n_attempts, sizeof(*r->attempts));
 	r->attempts[r->n_attempts++] = d;
 	d->detail = detail ? json_loads(detail, 0, NULL) : NULL;
 	cluster = jget(d->detail, "reduction");

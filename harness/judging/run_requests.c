@@ -166,7 +166,7 @@ static int take_disk(void *ctx, uint32_t node, const struct flow_disk *d, struct
 
 static void add_trouble(struct followed *a, const char *why)
 {
-	a->troubles = alloc_resize(a->troubles, a->n_troubles + 1, sizeof(*a->troubles));
+	a->troubles = alloc_room(a->troubles, a->n_troubles, sizeof(*a->troubles));
 	a->troubles[a->n_troubles++] = alloc_copy(why);
 }
 
@@ -292,7 +292,7 @@ static void add_attempt(struct run_requests *r, json_t *row)
 	struct followed *a;
 	char *path = written_folder(r->folder, row);
 
-	r->v = alloc_resize(r->v, r->n + 1, sizeof(*r->v));
+	r->v = alloc_room(r->v, r->n, sizeof(*r->v));
 	a = &r->v[r->n++];
 	*a = (struct followed){.row = json_incref(row)};
 	a->log = (struct query_log){.path = path,

@@ -49,7 +49,7 @@ static int add_file(struct bundle *b, const char *dir, const char *name, struct 
 		rc = err_set(e, -EINVAL,
 			"cannot deploy '%s': letters, digits and ._+- only in its name", path);
 	} else if (S_ISREG(st.st_mode)) {
-		b->files = alloc_resize(b->files, b->n + 1, sizeof(*b->files));
+		b->files = alloc_room(b->files, b->n, sizeof(*b->files));
 		f = &b->files[b->n++];
 		*f = (struct bundle_file){
 			.name = alloc_copy(name), .mode = st.st_mode & 0100 ? 0700 : 0600};

@@ -99,7 +99,7 @@ void kept_put(struct kept *k, const char *key, const char *text, size_t size)
 	i = find(k, key);
 	if (i < k->n)
 		forget(k, i);
-	k->entries = alloc_resize(k->entries, k->n + 1, sizeof(*k->entries));
+	k->entries = alloc_room(k->entries, k->n, sizeof(*k->entries));
 	k->entries[k->n++] = e;
 	k->bytes += weight(&e);
 	if (weight(&e) > k->bytes_max / 2)

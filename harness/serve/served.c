@@ -205,7 +205,7 @@ static int take_logs(struct served *s, int n, char **args, struct err *e)
 		if (rc)
 			return rc;
 		log_reader_free(r);
-		s->paths = alloc_resize(s->paths, s->n_paths + 1, sizeof(*s->paths));
+		s->paths = alloc_room(s->paths, s->n_paths, sizeof(*s->paths));
 		s->paths[s->n_paths++] = alloc_copy(args[i]);
 	}
 	s->name = n == 1 ? alloc_copy(base_name(args[0])) : alloc_format("%d logs", n);

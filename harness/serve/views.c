@@ -215,7 +215,7 @@ static void put(struct views *views, struct view *v)
 			views->v[i] = *v;
 			return;
 		}
-	views->v = alloc_resize(views->v, views->n + 1, sizeof(*views->v));
+	views->v = alloc_room(views->v, views->n, sizeof(*views->v));
 	views->v[views->n++] = *v;
 }
 

@@ -142,7 +142,7 @@ static struct series *series_of(struct sampled *s, size_t row, const char *thing
 			return &s->series[i];
 	if (s->n == THINGS)
 		return NULL;
-	s->series = alloc_resize(s->series, s->n + 1, sizeof(*s->series));
+	s->series = alloc_room(s->series, s->n, sizeof(*s->series));
 	one = &s->series[s->n++];
 	*one = (struct series){.row = row};
 	snprintf(one->thing, sizeof(one->thing), "%s", thing);

@@ -83,7 +83,7 @@ struct filling {
 	int64_t start_ns, from_ns, to_ns, slower_ns;
 	struct cell_threads threads, processes;
 	struct cell_pending *pending;
-	size_t n_pending, pending_room;
+	size_t n_pending;
 	uint64_t calls, shown;
 	bool with_messages; /* the logs do not tell requests: their calls are shown */
 	struct {

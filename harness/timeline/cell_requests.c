@@ -200,10 +200,7 @@ static bool shows(const struct filling *c, const struct flow_request *r)
 
 static void remember(struct filling *c, uint32_t slice, enum timeline_link link)
 {
-	if (c->n_pending == c->pending_room) {
-		c->pending_room = c->pending_room ? c->pending_room * 2 : 64;
-		c->pending = alloc_resize(c->pending, c->pending_room, sizeof(*c->pending));
-	}
+	c->pending = alloc_room(c->pending, c->n_pending, sizeof(*c->pending));
 	c->pending[c->n_pending++] = (struct cell_pending){slice, link};
 }
 

@@ -58,7 +58,7 @@ struct life *lives_add(struct lives *l, char *key)
 {
 	size_t at = place_of(l, key);
 
-	l->v = alloc_resize(l->v, l->n + 1, sizeof(*l->v));
+	l->v = alloc_room(l->v, l->n, sizeof(*l->v));
 	memmove(&l->v[at + 1], &l->v[at], (l->n++ - at) * sizeof(*l->v));
 	l->v[at] = alloc_zero(1, sizeof(**l->v));
 	l->v[at]->key = key;

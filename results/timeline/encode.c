@@ -37,7 +37,7 @@ static uint32_t put_args(struct encoder *c, const struct stored *s)
 
 		shape = tuples_number(&c->shape_tree, key) + 1;
 		while (c->n_shapes <= shape) {
-			c->shapes = alloc_resize(c->shapes, c->n_shapes + 1, sizeof(*c->shapes));
+			c->shapes = alloc_room(c->shapes, c->n_shapes, sizeof(*c->shapes));
 			c->shapes[c->n_shapes++] = (struct shape){0};
 		}
 	}

@@ -6,8 +6,7 @@
 
 static void show(struct lanes *l, const struct shown *s)
 {
-	if (!(l->n & (l->n - 1)))
-		l->list = alloc_resize(l->list, l->n ? 2 * l->n : 1, sizeof(*l->list));
+	l->list = alloc_room(l->list, l->n, sizeof(*l->list));
 	l->list[l->n++] = *s;
 }
 

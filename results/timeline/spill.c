@@ -65,7 +65,7 @@ static void flush(struct spill *s)
 	s->n = 0;
 	if (!s->compare)
 		return;
-	s->ends = alloc_resize(s->ends, s->n_runs + 1, sizeof(*s->ends));
+	s->ends = alloc_room(s->ends, s->n_runs, sizeof(*s->ends));
 	s->ends[s->n_runs++] = s->written;
 }
 
