@@ -12,7 +12,7 @@
 -- a threshold). Kept of what follows are "Number of peers" and "Saturated servers", without which a median
 -- means nothing and which the paper has, but does not describe. By the argument under "Margin" this alarms in
 -- most fault-free runs that are like the training: of n servers of which each has its own threshold from k
--- runs, none exceeds it with probability (k / (k + 1))^n at most, 0.39 for n = 10 and k = 10.
+-- runs, none exceeds it with probability (k / (k + 1))^n if they are independent, 0.39 for n = 10 and k = 10.
 --
 -- The paper leaves the following open. All of it was decided before any scored run was looked at: from
 -- the paper's hypotheses, from statistics, and from synthetic series (ci/bench/metrics_peer.c).
