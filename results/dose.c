@@ -1,3 +1,4 @@
+/* Tables of scores by the strength of a fault. */
 #include "results/dose.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* Arranges the findings of the detector 'fleet' for output. */
 #include "results/fleet.h"
 
 #include <math.h>

@@ -1,3 +1,4 @@
+/* Words for times, numbers and shares in fleet output. */
 #include <math.h>
 #include <string.h>
 #include <time.h>

@@ -1,3 +1,4 @@
+/* Tables as data, with one renderer for each format. */
 #include "results/grid_impl.h"
 
 #include <errno.h>

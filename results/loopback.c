@@ -1,3 +1,4 @@
+/* Serves pages to a browser on this machine only. */
 #include "results/loopback.h"
 
 #include <arpa/inet.h>

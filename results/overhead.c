@@ -1,3 +1,4 @@
+/* Measures what tracing adds to run times. */
 #include <errno.h>
 #include <gsl/gsl_cdf.h>
 #include <math.h>

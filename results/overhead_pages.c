@@ -1,3 +1,4 @@
+/* Renders the tables of tracing overhead. */
 #include <errno.h>
 #include <jansson.h>
 #include <limits.h>

@@ -1,3 +1,4 @@
+/* Adds up where the time of requests went. */
 #include "results/slow.h"
 
 #include <math.h>

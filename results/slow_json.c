@@ -1,3 +1,4 @@
+/* Writes the answer of 'culprit slow' as JSON. */
 #include <math.h>
 #include <stdlib.h>
 

@@ -1,3 +1,4 @@
+/* Writes the answer of 'culprit slow' as text. */
 #include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>

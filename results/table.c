@@ -1,3 +1,4 @@
+/* Tables of scores in all formats. */
 #include "results/table_impl.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* Lays out a text table whose columns fit their cells. */
 #include "results/text_columns.h"
 
 #include <stdlib.h>

@@ -22,8 +22,16 @@ found=$(elsewhere '0xcbf29ce484222325|0x100000001b3|14695981039346656037|1099511
 check "FNV is in base/hash.h${found:+: not in $found}" [ -z "$found" ]
 check "... where it is" grep -q 0x100000001b3 harness/base/hash.h
 
+# headless FILES...: those whose first line is no comment.
+headless() { awk 'FNR == 1 && !/^\/\*/ { print FILENAME }' "$@" | xargs; }
+mapfile -t sources < <(find harness faults diag results -name '*.c' | sort)
+found=$(headless "${sources[@]}")
+check "a source file begins with what it is for${found:+: not $found}" [ -z "$found" ]
+
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 printf 'struct event {\n\tint x;\n};\n' | tee "$tmp/a.h" >"$tmp/b.h"
 check "a struct in two headers is found" [ "$(twice "$tmp/a.h" "$tmp/b.h")" = "event in $tmp/a.h $tmp/b.h" ]
+printf '#include <stdio.h>\n' >"$tmp/x.c"
+check "a file without is found" [ "$(headless "$tmp/x.c" "$tmp/a.h")" = "$tmp/x.c $tmp/a.h" ]
 done_testing

@@ -1,3 +1,4 @@
+/* Finds the calls in which two application traces differ. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* Prints an application trace, call by call or summed up. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>

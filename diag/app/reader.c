@@ -1,3 +1,4 @@
+/* Opens an application trace and reads its calls in order. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* Writes several copies of an application trace as one larger application. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

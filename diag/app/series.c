@@ -1,3 +1,4 @@
+/* Bytes read and written per interval, spread evenly over each call. */
 #include "diag/app/series.h"
 
 #include <math.h>

@@ -1,3 +1,4 @@
+/* Reads the tables of an application trace: ranks, threads, files, handles. */
 #include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>

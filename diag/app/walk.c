@@ -1,3 +1,4 @@
+/* Lists what is below a folder before and after an application runs. */
 #include "diag/app/walk.h"
 
 #include <errno.h>

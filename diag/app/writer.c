@@ -1,3 +1,4 @@
+/* Writes an application trace: tables first, then calls in blocks. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* The agent's command 'trace': its options, the table of tracers, and signals. */
 #include "diag/capture/capture.h"
 
 #include <ctype.h>

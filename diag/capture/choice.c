@@ -1,3 +1,4 @@
+/* Parses and prints which calls are recorded. */
 #include "diag/capture/choice.h"
 
 #include <arpa/inet.h>

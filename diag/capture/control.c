@@ -1,3 +1,4 @@
+/* Reads control lines of a running capture and answers them. */
 #include "diag/capture/control.h"
 
 #include <errno.h>

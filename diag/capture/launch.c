@@ -1,3 +1,4 @@
+/* Starts a command that waits until the tracer is ready for it. */
 #include "diag/capture/launch.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* Decides which processes belong to the application and which to its launcher. */
 #include "diag/causal/belong.h"
 
 #include <string.h>

@@ -1,3 +1,4 @@
+/* Makes an application trace from a causal log: calls, computing, and edges. */
 #include "diag/causal/causal.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* Vector clocks of completed operations, and the edges that they imply. */
 #include "diag/causal/clock.h"
 
 #include <stdlib.h>

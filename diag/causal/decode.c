@@ -1,3 +1,4 @@
+/* Decodes causal logs into operations on files and messages between threads. */
 #include "diag/causal/decode.h"
 
 #include <arpa/inet.h>

@@ -1,3 +1,4 @@
+/* Reads one log once, for metrics and events together. */
 #include "diag/derive/derive.h"
 
 int derive_log(const char *path, const struct stream_spec *spec, struct metrics *m,

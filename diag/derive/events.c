@@ -1,3 +1,4 @@
+/* Collects failures, slow calls and silent connections from logs. */
 #include "diag/derive/events_impl.h"
 
 #include <errno.h>

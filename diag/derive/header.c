@@ -1,3 +1,4 @@
+/* Reads fields from the header of a message. */
 #include "diag/derive/header.h"
 
 bool flow_field_known(const struct flow_field *f, uint64_t known)

@@ -1,3 +1,4 @@
+/* Finds where messages end in the reads of a socket, and what they count as. */
 #include "diag/derive/message.h"
 
 #include <string.h>

@@ -1,3 +1,4 @@
+/* Adds up service times, messages, sums and readings by second and server. */
 #include "diag/derive/metrics.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* Loads time series into memory as samples for detectors. */
 #include "diag/derive/series.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* Takes a fleet's samples and keeps them as levels, one row for each series. */
 #include "diag/fleet/fleet.h"
 
 #include <errno.h>

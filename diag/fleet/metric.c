@@ -1,3 +1,4 @@
+/* Guesses or reads what a metric means: unit, direction, and how it becomes a level. */
 #include "diag/fleet/metric.h"
 
 #include <ctype.h>

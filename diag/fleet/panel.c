@@ -1,3 +1,4 @@
+/* Stores levels compactly: 16 bits a cell, in blocks that exist only where samples do. */
 #include "diag/fleet/panel.h"
 
 #include <math.h>

@@ -1,3 +1,4 @@
+/* Merges the logs of all nodes by time and drives the binding of requests. */
 #include "diag/flow/flow.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* Reads a message's header by the file system's description. */
 #include "diag/flow/protocol.h"
 
 #include <stdlib.h>

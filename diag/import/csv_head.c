@@ -1,3 +1,4 @@
+/* Reads a CSV header: which columns are times, members, groups and metrics. */
 #include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>

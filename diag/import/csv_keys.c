@@ -1,3 +1,4 @@
+/* Numbers the texts of a CSV column, with a fast path for repeating tables. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,3 +1,4 @@
+/* Splits CSV text into rows and fields, quotes and separators included. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* Streams answers over HTTP and HTTPS with libcurl. */
 #include "diag/import/http.h"
 
 #include <curl/curl.h>

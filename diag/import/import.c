@@ -1,3 +1,4 @@
+/* Recognises a file's format and runs its reader. */
 #include "diag/import/import.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* Reads a file or standard input, decompressing gzip and zstd. */
 #include "diag/import/input.h"
 
 #include <errno.h>

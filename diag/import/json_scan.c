@@ -1,3 +1,4 @@
+/* Tokenises JSON of any size in constant memory. */
 #include "diag/import/json_scan.h"
 
 #include <ctype.h>

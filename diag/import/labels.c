@@ -1,3 +1,4 @@
+/* Keeps series by their labels and numbers them. */
 #include "diag/import/labels.h"
 
 #include <errno.h>

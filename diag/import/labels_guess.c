@@ -1,3 +1,4 @@
+/* Guesses which label is the member and which are groups. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* Reads lines from a text of any size. */
 #include "diag/import/lines.h"
 
 #include <errno.h>

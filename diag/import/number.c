@@ -1,3 +1,4 @@
+/* Parses numbers as tables write them, the rare forms included. */
 #include "diag/import/number.h"
 
 #include <math.h>

@@ -1,3 +1,4 @@
+/* Asks a Prometheus server for a range, in pieces. */
 #include "diag/import/prometheus.h"
 
 #include <ctype.h>

@@ -1,3 +1,4 @@
+/* Parses Prometheus's answers to range queries. */
 #include "diag/import/prometheus_answer.h"
 
 #include <errno.h>

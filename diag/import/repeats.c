@@ -1,3 +1,4 @@
+/* Detects samples of one series at times that it already has. */
 #include "diag/import/repeats.h"
 
 #include <errno.h>

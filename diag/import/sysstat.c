@@ -1,3 +1,4 @@
+/* Shared by the readers of sar, sadf and iostat: disks, dates and clocks. */
 #include "diag/import/sysstat.h"
 
 #include <ctype.h>

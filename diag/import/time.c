@@ -1,3 +1,4 @@
+/* Parses dates, times and zones as tables write them. */
 #include <errno.h>
 #include <math.h>
 #include <string.h>

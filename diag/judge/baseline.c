@@ -1,3 +1,4 @@
+/* Writes scores to a baseline file and compares later scores with it. */
 #include "diag/judge/baseline.h"
 
 #include <errno.h>

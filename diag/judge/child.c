@@ -1,3 +1,4 @@
+/* Runs a detector's calls in a child process, with limits on time and memory. */
 #include "diag/judge/child.h"
 
 #include <errno.h>

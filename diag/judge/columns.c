@@ -1,3 +1,4 @@
+/* Packs a run's measurements into columns, in the narrowest exact form. */
 #include "diag/judge/columns.h"
 
 #include <math.h>

@@ -1,3 +1,4 @@
+/* Runs a detector program in namespaces, where it sees only its input. */
 #include "diag/judge/confine.h"
 
 #include <errno.h>

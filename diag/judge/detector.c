@@ -1,3 +1,4 @@
+/* Loads a detector and calls its train and diagnose functions. */
 #include "diag/judge/detector.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* Reads labels of ill members and applies them to a recording. */
 #include "diag/judge/ground_truth.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* Scores a ranking by labels: ROC, precision and recall. */
 #include "diag/judge/ranking.h"
 
 #include <gsl/gsl_rng.h>

@@ -1,3 +1,4 @@
+/* Compares verdicts with the truth and adds them up by detector, fault and workload. */
 #include "diag/judge/score_impl.h"
 
 #include <errno.h>

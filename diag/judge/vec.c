@@ -1,3 +1,4 @@
+/* The Lua type 'vec': arrays of doubles with arithmetic and statistics. */
 #include "diag/judge/vec.h"
 
 #include <gsl/gsl_statistics.h>

@@ -1,3 +1,4 @@
+/* Declares the columns that several query tables share. */
 #include <stdio.h>
 #include <string.h>
 #include <sys/sysmacros.h>

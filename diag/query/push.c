@@ -1,3 +1,4 @@
+/* Turns a query's conditions into limits on what is read. */
 #include <math.h>
 #include <string.h>
 

@@ -1,3 +1,4 @@
+/* Opens SQLite over the logs, read-only, and counts what a query read. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

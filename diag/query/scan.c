@@ -1,3 +1,4 @@
+/* Reads the records of one log that a query asks for. */
 #include "diag/query/scan.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* Loads a log's zone index. */
 #include "diag/query/zones.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* Builds a log's zone index, also while the log grows. */
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>

@@ -1,3 +1,4 @@
+/* Compares socket addresses with services, and paths with folders. */
 #include "diag/record/address.h"
 
 #include <netinet/in.h>

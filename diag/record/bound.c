@@ -1,3 +1,4 @@
+/* Limits how much unread data a log's file may hold. */
 #include "diag/record/bound.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* Looks up system calls by number: name, class and arguments. */
 #include "diag/record/calls.h"
 
 #include <stddef.h>

@@ -1,3 +1,4 @@
+/* Names errors, files, addresses and descriptors of records. */
 #include "diag/record/describe.h"
 
 #include <arpa/inet.h>

@@ -1,3 +1,4 @@
+/* Names the operations of FUSE requests. */
 #include "diag/record/fuse.h"
 
 #include <linux/fuse.h>

@@ -1,3 +1,4 @@
+/* Tells by a lock whether a log is still being written. */
 #include "diag/record/growing.h"
 
 #include <fcntl.h>

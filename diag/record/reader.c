@@ -1,3 +1,4 @@
+/* Reads a trace log: head, blocks, records, and where it is damaged. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* Names, units and kinds of the sampler's readings. */
 #include "diag/record/reading.h"
 
 static const struct {

@@ -1,3 +1,4 @@
+/* What all types of record have in common: times, process, thread. */
 #include "diag/record/record.h"
 
 #include <stddef.h>

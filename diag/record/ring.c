@@ -1,3 +1,4 @@
+/* Keeps the last blocks of a log in memory, and what they need of earlier ones. */
 #include "diag/record/ring.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* Reads one log and tells consumers what each record is about. */
 #include "diag/record/stream.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* Writes a trace log: encodes records, fills blocks, and reports failures. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* Reads which logs and parts a ClickHouse database holds. */
 #include "diag/ship/catalog.h"
 
 #include <errno.h>

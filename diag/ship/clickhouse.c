@@ -1,3 +1,4 @@
+/* Talks to ClickHouse over HTTP. */
 #include "diag/ship/clickhouse.h"
 
 #include <ctype.h>

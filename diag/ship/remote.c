@@ -1,3 +1,4 @@
+/* Gives rows of shipped logs to SQLite's tables. */
 #include "diag/ship/remote.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* Reads rows in ClickHouse's RowBinary format. */
 #include "diag/ship/rowbinary.h"
 
 #include <errno.h>

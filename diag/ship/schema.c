@@ -1,3 +1,4 @@
+/* Makes and checks the schema of shipped logs in a database. */
 #include "diag/ship/schema.h"
 
 #include <errno.h>

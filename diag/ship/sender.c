@@ -1,3 +1,4 @@
+/* Inserts batches into ClickHouse, each exactly once. */
 #include "diag/ship/sender.h"
 
 #include <errno.h>

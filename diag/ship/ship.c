@@ -1,3 +1,4 @@
+/* Sends a log's records to a sink in batches of whole blocks. */
 #include "diag/ship/ship.h"
 
 #include <errno.h>

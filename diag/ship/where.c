@@ -1,3 +1,4 @@
+/* Translates a query's conditions to ClickHouse's SQL. */
 #include "diag/ship/where.h"
 
 #include <string.h>

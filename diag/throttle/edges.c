@@ -1,3 +1,4 @@
+/* Derives which thread waits for which from throttled runs. */
 #include "diag/throttle/edges.h"
 
 #include <errno.h>

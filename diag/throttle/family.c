@@ -1,3 +1,4 @@
+/* Names an application's threads so that runs can be compared. */
 #include "diag/throttle/family.h"
 
 #include <dirent.h>

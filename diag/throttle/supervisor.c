@@ -1,3 +1,4 @@
+/* Holds an application's calls on files and delays those of one thread. */
 #include "diag/throttle/supervisor.h"
 
 #include <errno.h>

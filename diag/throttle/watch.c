@@ -1,3 +1,4 @@
+/* Decides whether a thread is blocked, by its time in calls and on the processor. */
 #include "diag/throttle/watch.h"
 
 #include <fcntl.h>

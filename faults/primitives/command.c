@@ -1,3 +1,4 @@
+/* Runs a user's command as a fault, with its inverse and its check. */
 #include "faults/primitives/command.h"
 
 #include <errno.h>

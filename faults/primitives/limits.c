@@ -1,3 +1,4 @@
+/* Sets soft resource limits of a running process tree. */
 #include "faults/primitives/limits.h"
 
 #include <assert.h>

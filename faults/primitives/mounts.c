@@ -1,3 +1,4 @@
+/* Finds the mount that holds a path, and how to restore it. */
 #include "faults/primitives/mounts.h"
 
 #include <errno.h>

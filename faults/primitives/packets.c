@@ -1,3 +1,4 @@
+/* Drops a share of packets by a firewall rule of our own. */
 #include "faults/primitives/packets_impl.h"
 
 #include <arpa/inet.h>

@@ -1,3 +1,4 @@
+/* The table of primitives. */
 #include "faults/primitives/primitive.h"
 
 #include <string.h>

@@ -1,3 +1,4 @@
+/* Starts a program that runs until the fault is undone. */
 #include "faults/primitives/process.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* Reads /proc for the primitives and the agent. */
 #include "faults/primitives/procfs.h"
 
 #include <errno.h>

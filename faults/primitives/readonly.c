@@ -1,3 +1,4 @@
+/* Makes a server's file system read-only and restores it. */
 #include "faults/primitives/readonly.h"
 
 #include <errno.h>

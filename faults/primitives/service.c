@@ -1,3 +1,4 @@
+/* Kills, limits or restarts a server, and brings it back as it was. */
 #include "faults/primitives/service.h"
 
 #include <ctype.h>

@@ -1,3 +1,4 @@
+/* Stops and continues a process tree. */
 #include "faults/primitives/signal.h"
 
 #include <errno.h>

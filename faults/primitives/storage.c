@@ -1,3 +1,4 @@
+/* Mounts a small file system over a server's storage. */
 #include "faults/primitives/storage.h"
 
 #include <errno.h>

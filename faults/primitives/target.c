@@ -1,3 +1,4 @@
+/* Identifies processes by number and start time, and finds their descendants. */
 #include "faults/primitives/target.h"
 
 #include <errno.h>

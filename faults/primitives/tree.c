@@ -1,3 +1,4 @@
+/* Copies a storage folder's tree without its data. */
 #include "faults/primitives/tree.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* Stops and starts the systemd unit that a server belongs to. */
 #include "faults/primitives/unit.h"
 
 #include <errno.h>

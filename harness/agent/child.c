@@ -1,3 +1,4 @@
+/* Starts programs, collects their output, and reports how they ended. */
 #include "harness/agent/child.h"
 
 #include <dirent.h>

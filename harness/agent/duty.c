@@ -1,3 +1,4 @@
+/* Works for a share of the time only. */
 #include "harness/agent/duty.h"
 
 #include <errno.h>

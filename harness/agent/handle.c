@@ -1,3 +1,4 @@
+/* Handles by which the orchestrator names what runs on a node. */
 #include "harness/agent/handle.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* Appends inverses of acts to the undo journal, and reads it back. */
 #include "harness/agent/journal_impl.h"
 
 #include <errno.h>

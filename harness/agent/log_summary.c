@@ -1,3 +1,4 @@
+/* Sums up a trace log on the node: records, calls and losses. */
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>

@@ -1,3 +1,4 @@
+/* The agent's commands. */
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>

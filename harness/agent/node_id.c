@@ -1,3 +1,4 @@
+/* Identifies a node and its boot. */
 #include "harness/agent/node_id.h"
 
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* Checks requests against the table of operations. */
 #include "harness/agent/operations.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* Protects guard and standby from the OOM killer. */
 #include "harness/agent/shield.h"
 
 #include <fcntl.h>

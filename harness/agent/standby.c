@@ -1,3 +1,4 @@
+/* Takes the undo journal over if the guard dies. */
 #include "harness/agent/standby.h"
 
 #include <errno.h>

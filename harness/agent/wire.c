@@ -1,3 +1,4 @@
+/* Sends JSON objects over a socket pair, one a packet. */
 #include "harness/agent/wire.h"
 
 #include <errno.h>

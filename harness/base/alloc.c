@@ -1,3 +1,4 @@
+/* Memory for the orchestrator: no function returns NULL. */
 #include "harness/base/alloc.h"
 
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* Encodes and decodes Base64. */
 #include "harness/base/base64.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* Finds control groups of version 1 and 2, and their limits. */
 #include "harness/base/cgroup.h"
 
 #include <inttypes.h>

@@ -1,3 +1,4 @@
+/* Error sentences, their classes, and exit codes. */
 #include "harness/base/err.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* Reads, writes, makes and removes whole files and trees. */
 #include "harness/base/file.h"
 
 #include <dirent.h>

@@ -1,3 +1,4 @@
+/* Finds culprit's own files and the agent's bundle. */
 #include "harness/base/home.h"
 
 #include <dirent.h>

@@ -1,3 +1,4 @@
+/* Reads a machine's load from /proc. */
 #include "harness/base/load.h"
 
 #include <errno.h>

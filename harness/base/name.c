@@ -1,3 +1,4 @@
+/* Checks names that become file names, Lua keys and terminal text. */
 #include "harness/base/name.h"
 
 #include <errno.h>

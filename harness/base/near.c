@@ -1,3 +1,4 @@
+/* Suggests the known name that is closest to a mistyped one. */
 #include "harness/base/near.h"
 
 #include <stdio.h>

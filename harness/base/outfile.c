@@ -1,3 +1,4 @@
+/* Writes output files that appear whole or not at all. */
 #include "harness/base/outfile.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* Runs programs, and finds or kills processes. */
 #include "harness/base/proc.h"
 
 #include <dirent.h>

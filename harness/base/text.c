@@ -1,3 +1,4 @@
+/* Makes foreign text safe for a terminal. */
 #include "harness/base/text.h"
 
 #include <stdbool.h>

@@ -1,3 +1,4 @@
+/* Parses and prints quantities with units. */
 #include "harness/base/units.h"
 
 #include <errno.h>

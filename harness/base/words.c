@@ -1,3 +1,4 @@
+/* Splits a command into words without a shell. */
 #include "harness/base/words.h"
 
 #include <errno.h>

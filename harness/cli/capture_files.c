@@ -1,3 +1,4 @@
+/* Records the sizes of all files below a folder. */
 #include "harness/cli/capture_files.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* Runs a command under the tracer, with a limit on its time. */
 #include "harness/cli/capture_run.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* Runs 'culprit capture --throttle': a learning run, then one run for each thread. */
 #include "harness/cli/capture_throttle.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* Options of commands that talk to ClickHouse. */
 #include "harness/cli/clickhouse_options.h"
 
 #include "harness/experiment/signals.h"

@@ -1,3 +1,4 @@
+/* The command 'corpus': packs a run without its traces. */
 #include "harness/cli/cmd.h"
 #include "harness/cli/shards.h"
 

@@ -1,3 +1,4 @@
+/* The command 'dashboard': writes views as a Grafana dashboard. */
 #include <string.h>
 
 #include "harness/base/auto.h"

@@ -1,3 +1,4 @@
+/* The command 'diagnose': names who is slow in a run or a file. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

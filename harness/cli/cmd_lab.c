@@ -1,3 +1,4 @@
+/* The command 'lab': builds, shows, enters and removes the embedded cluster. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

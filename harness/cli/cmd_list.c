@@ -1,3 +1,4 @@
+/* The command 'list': faults, workloads, detectors, metrics and file systems. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* The command 'new': writes a template for the user to fill in. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

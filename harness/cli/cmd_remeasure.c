@@ -1,3 +1,4 @@
+/* The command 'remeasure': reduces a run's traces again. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* The command 'replay': repeats a captured application. */
 #include <errno.h>
 #include <libgen.h>
 #include <math.h>

@@ -1,3 +1,4 @@
+/* The command 'report': writes a run as one HTML page. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

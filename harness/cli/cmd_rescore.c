@@ -1,3 +1,4 @@
+/* The command 'rescore': judges a recorded run again. */
 #include "harness/cli/cmd.h"
 #include "harness/cli/groups.h"
 #include "harness/cli/outcome.h"

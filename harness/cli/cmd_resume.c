@@ -1,3 +1,4 @@
+/* The command 'resume': continues an interrupted run. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

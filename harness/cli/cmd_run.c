@@ -1,3 +1,4 @@
+/* The command 'run', and what 'resume' shares with it. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

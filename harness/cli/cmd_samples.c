@@ -1,3 +1,4 @@
+/* The command 'samples': prints a run's measurements as CSV. */
 #include <errno.h>
 #include <string.h>
 

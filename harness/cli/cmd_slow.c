@@ -1,3 +1,4 @@
+/* The command 'slow': says where the time of requests went. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>

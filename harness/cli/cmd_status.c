@@ -1,3 +1,4 @@
+/* The command 'status': shows how far a run is. */
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* The command 'table': prints a run's scores. */
 #include "harness/cli/cmd.h"
 #include "harness/cli/groups.h"
 #include "harness/cli/outcome.h"

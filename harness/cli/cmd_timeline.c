@@ -1,3 +1,4 @@
+/* The command 'timeline': draws a cell or a capture. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

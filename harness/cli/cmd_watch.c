@@ -1,3 +1,4 @@
+/* The command 'watch': judges series as they come. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>

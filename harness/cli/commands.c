@@ -1,3 +1,4 @@
+/* The table of commands, and how they report errors. */
 #include <limits.h>
 #include <stdarg.h>
 #include <stdlib.h>

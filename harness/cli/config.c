@@ -1,3 +1,4 @@
+/* Reads defaults of options from the user's configuration file. */
 #include "harness/cli/config.h"
 
 #include <errno.h>

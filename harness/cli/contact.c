@@ -1,3 +1,4 @@
+/* Connects to all hosts of an inventory, each on its own. */
 #include "harness/cli/contact.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* Runs detectors on series files. */
 #include "harness/base/alloc.h"
 #include "harness/base/jget.h"
 #include "harness/cli/diagnose_csv.h"

@@ -1,3 +1,4 @@
+/* Runs the detector 'fleet' on series and prints its findings. */
 #include "harness/cli/diagnose_fleet.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* Cuts time into windows of equal length. */
 #include "harness/cli/diagnose_windows.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* Prints what 'culprit doctor' found. */
 #include <stdio.h>
 #include <string.h>
 

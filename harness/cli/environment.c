@@ -1,3 +1,4 @@
+/* Describes a run's scenario, hosts and load below its table. */
 #include "harness/cli/environment.h"
 
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* Options of the detector 'fleet'. */
 #include "harness/cli/fleet_options.h"
 
 #include <errno.h>

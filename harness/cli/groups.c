@@ -1,3 +1,4 @@
+/* Options that several commands share. */
 #include "harness/cli/groups.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* Prints help, completions and manual pages from the tables of options. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,3 +1,4 @@
+/* Writes foreign text as JSON. */
 #include "harness/cli/json_text.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* Lists file systems and the programs that they need. */
 #include "harness/cli/list_fs.h"
 
 #include <stdio.h>

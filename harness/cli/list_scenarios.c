@@ -1,3 +1,4 @@
+/* Lists the scenarios that culprit comes with. */
 #include "harness/cli/list_scenarios.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* Shared by the three outputs of 'culprit log': selection, addresses, clocks. */
 #include "harness/cli/log_view.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* Finds the command and runs it. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,3 +1,4 @@
+/* Runs the user's command when a run has ended. */
 #include "harness/cli/on_end.h"
 
 #include <stdio.h>

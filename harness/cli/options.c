@@ -1,3 +1,4 @@
+/* Parses the command line by tables of options. */
 #include "harness/cli/options.h"
 
 #include <ctype.h>

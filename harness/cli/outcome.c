@@ -1,3 +1,4 @@
+/* Prints what 'run', 'rescore' and 'table' end with. */
 #include "harness/cli/outcome.h"
 
 #include <errno.h>

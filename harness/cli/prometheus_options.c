@@ -1,3 +1,4 @@
+/* Options that name a Prometheus server and a query. */
 #include "harness/cli/prometheus_options.h"
 
 #include <errno.h>

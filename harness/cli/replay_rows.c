@@ -1,3 +1,4 @@
+/* Compares an application with its replay, row by row. */
 #include "harness/cli/replay_rows.h"
 
 #include <stdio.h>

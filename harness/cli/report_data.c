@@ -1,3 +1,4 @@
+/* Turns a run's store into the JSON of a report. */
 #include "harness/cli/report_data.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* Packs an attempt's samples for a report. */
 #include "harness/cli/report_samples.h"
 
 #include <math.h>

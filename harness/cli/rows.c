@@ -1,3 +1,4 @@
+/* Prints rows of a query as a table, CSV or JSON lines. */
 #include "harness/cli/rows.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* Prints a run's measurements as one table for 'culprit diagnose --csv'. */
 #include "harness/cli/samples_wide.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* Prints the JSON Schemas of the commands' output. */
 #include "harness/cli/schemas.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* Options that say how series from elsewhere are read. */
 #include "harness/cli/series_options.h"
 
 #include <errno.h>

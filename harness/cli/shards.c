@@ -1,3 +1,4 @@
+/* Opens the shards of a run as one run. */
 #include "harness/cli/shards.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* Ships logs while they grow. */
 #include "harness/cli/ship_follow.h"
 
 #include <errno.h>

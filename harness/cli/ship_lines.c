@@ -1,3 +1,4 @@
+/* Ships logs as JSON lines. */
 #include "harness/cli/ship_lines.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* Ships the requests of a run. */
 #include "harness/cli/ship_requests.h"
 
 #include <errno.h>

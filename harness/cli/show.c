@@ -1,3 +1,4 @@
+/* Prints plans, tables and doses for several commands. */
 #include "harness/cli/show.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* Opens the run or the logs that a query is about. */
 #include "harness/cli/subject.h"
 
 #include <errno.h>

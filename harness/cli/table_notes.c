@@ -1,3 +1,4 @@
+/* Prints the notes below the tables of a run. */
 #include "harness/cli/table_notes.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* Prints tables of several runs, side by side or added up. */
 #include "harness/cli/table_runs.h"
 
 #include <errno.h>

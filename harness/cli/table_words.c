@@ -1,3 +1,4 @@
+/* Describes each cell and its verdicts in sentences. */
 #include "harness/cli/table_words.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* Draws the timeline of a captured application. */
 #include "harness/cli/timeline_capture.h"
 
 #include <errno.h>

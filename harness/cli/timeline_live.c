@@ -1,3 +1,4 @@
+/* Serves the timeline of a run in progress. */
 #include "harness/cli/timeline_live.h"
 
 #include <stdio.h>

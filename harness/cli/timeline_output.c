@@ -1,3 +1,4 @@
+/* Writes the files of 'culprit timeline'. */
 #include "harness/cli/timeline_output.h"
 
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* Runs 'culprit trace' on the hosts of an inventory. */
 #include "harness/cli/trace_cluster.h"
 
 #include <errno.h>

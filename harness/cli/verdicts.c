@@ -1,3 +1,4 @@
+/* Prints verdicts with their evidence. */
 #include "harness/cli/verdicts.h"
 
 #include <errno.h>

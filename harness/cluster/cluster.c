@@ -1,3 +1,4 @@
+/* Connects the inventory's hosts and asks all of them at once. */
 #include "harness/cluster/cluster.h"
 
 #include <arpa/inet.h>

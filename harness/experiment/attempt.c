@@ -1,3 +1,4 @@
+/* Runs one attempt at a cell, from a clean cluster to a clean cluster. */
 #include "harness/experiment/attempt.h"
 
 #include <errno.h>

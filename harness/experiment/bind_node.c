@@ -1,3 +1,4 @@
+/* Gives Lua faults and workloads their context, nodes and handles. */
 #include "harness/experiment/bind_node.h"
 
 #include <errno.h>

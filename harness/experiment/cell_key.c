@@ -1,3 +1,4 @@
+/* Hashes what a cell depends on, so that only the same experiment is resumed. */
 #include "harness/experiment/cell_key.h"
 
 #include <dirent.h>

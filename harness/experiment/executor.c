@@ -1,3 +1,4 @@
+/* Runs the plan's cells until each has a confirmed attempt. */
 #include "harness/experiment/executor.h"
 
 #include <errno.h>

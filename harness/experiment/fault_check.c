@@ -1,3 +1,4 @@
+/* Asks whether a fault can run on the cluster. */
 #include "harness/experiment/fault_check.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* Compares what nodes look like before and after an attempt. */
 #include "harness/experiment/fingerprint.h"
 
 #include <errno.h>

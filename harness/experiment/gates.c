@@ -1,3 +1,4 @@
+/* Checks hosts and clocks before, during and after an attempt. */
 #include "harness/experiment/gates.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* Starts and stops what runs on nodes during an attempt. */
 #include "harness/experiment/jobs.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* Fetches an attempt's files, reduces them, and checks that they are complete. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

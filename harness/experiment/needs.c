@@ -1,3 +1,4 @@
+/* Finds out which programs clients lack. */
 #include "harness/experiment/needs.h"
 
 #include <errno.h>

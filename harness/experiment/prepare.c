@@ -1,3 +1,4 @@
+/* Prepares a run: checks what can run, and makes the workloads' data. */
 #include "harness/experiment/prepare.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* Shows a run's progress on the terminal, in a log and in a status file. */
 #include "harness/experiment/progress.h"
 
 #include <errno.h>

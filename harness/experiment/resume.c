@@ -1,3 +1,4 @@
+/* Finds out what an interrupted run has done, and repairs its folder. */
 #include "harness/experiment/resume.h"
 
 #include <dirent.h>

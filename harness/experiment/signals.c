@@ -1,3 +1,4 @@
+/* Turns signals into requests to stop the run. */
 #include "harness/experiment/signals.h"
 
 #include <errno.h>

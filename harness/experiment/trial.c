@@ -1,3 +1,4 @@
+/* Waits and notes that all parts of an attempt share. */
 #include "harness/experiment/trial_impl.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* Injects, verifies and undoes an attempt's fault. */
 #include "harness/experiment/trial_impl.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* Reads a file system's rule for bulk data, from Lua and from a run. */
 #include "harness/fs/bulk.h"
 
 #include <errno.h>

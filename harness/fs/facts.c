@@ -1,3 +1,4 @@
+/* Reads and checks a file system's data fields. */
 #include "harness/fs/facts.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* Loads a file system's Lua file and calls its functions. */
 #include "harness/fs/fs.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* Reads an inventory of hosts. */
 #include "harness/inventory/inventory.h"
 
 #include <errno.h>

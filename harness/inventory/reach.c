@@ -1,3 +1,4 @@
+/* Works out how to reach a host over SSH. */
 #include "harness/inventory/reach.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* Reads the user's SSH configuration through 'ssh -G'. */
 #include "harness/inventory/ssh_config.h"
 
 #include <ctype.h>

@@ -1,3 +1,4 @@
+/* Finds the requests behind servers' failed calls. */
 #include "harness/judging/failures.h"
 
 #include <errno.h>

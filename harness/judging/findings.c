@@ -1,3 +1,4 @@
+/* Runs the queries of findings and explains their rows. */
 #include "harness/judging/findings.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* Opens the logs of an attempt to follow its requests. */
 #include "harness/judging/flows.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* Shows detectors a run's measurements and records their verdicts. */
 #include "harness/judging/judge.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* Reads the description of the cluster that is kept with an attempt. */
 #include "harness/judging/places.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* Lists the logs of a run for queries. */
 #include "harness/judging/recorded.h"
 
 #include <dirent.h>

@@ -1,3 +1,4 @@
+/* Reduces an attempt's traces to samples and events. */
 #include "harness/judging/reduce.h"
 
 #include <errno.h>

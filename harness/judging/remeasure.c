@@ -1,3 +1,4 @@
+/* Reduces the traces of a recorded run again. */
 #include "harness/judging/remeasure.h"
 
 #include <errno.h>

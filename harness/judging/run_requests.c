@@ -1,3 +1,4 @@
+/* The tables 'requests' and 'failures' of a run. */
 #include "harness/judging/run_requests_impl.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* Opens everything that queries can ask of a run. */
 #include "harness/judging/run_tables.h"
 
 #include <errno.h>

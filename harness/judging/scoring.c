@@ -1,3 +1,4 @@
+/* Compares a run's verdicts with what was injected. */
 #include "harness/judging/scoring.h"
 
 #include <errno.h>

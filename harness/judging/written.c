@@ -1,3 +1,4 @@
+/* Finds what the flight recorder wrote in an attempt. */
 #include "harness/judging/written.h"
 
 #include <errno.h>

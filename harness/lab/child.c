@@ -1,3 +1,4 @@
+/* How the lab's processes start, report readiness, and end with it. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>

@@ -1,3 +1,4 @@
+/* Keeps the content of a modelled disk in memory. */
 #include "harness/lab/disk_memory.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* Computes when a modelled disk finishes a request. */
 #include "harness/lab/disk_model.h"
 
 int64_t disk_model_idle(const struct disk_model *m, int64_t now_ns)

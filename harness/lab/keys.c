@@ -1,3 +1,4 @@
+/* Makes the lab's SSH keys and its known_hosts. */
 #include <libssh/libssh.h>
 #include <stdlib.h>
 #include <string.h>

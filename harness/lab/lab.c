@@ -1,3 +1,4 @@
+/* Builds, describes and removes a lab. */
 #include "harness/lab/lab.h"
 
 #include <dirent.h>

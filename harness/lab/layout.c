@@ -1,3 +1,4 @@
+/* The lab's options, nodes and addresses. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <math.h>

@@ -1,3 +1,4 @@
+/* Attaches modelled disks to loop devices with two partitions. */
 #include <errno.h>
 #include <fcntl.h>
 #include <glob.h>

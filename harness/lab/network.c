@@ -1,3 +1,4 @@
+/* Connects and shapes the lab's network. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+/* Runs the steps by which a file system starts in the lab. */
 #include "harness/lab/recipe.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* Keeps the lab's state in its folder. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>

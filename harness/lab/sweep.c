@@ -1,3 +1,4 @@
+/* Kills what belongs to a lab and waits until it is gone. */
 #include <dirent.h>
 #include <errno.h>
 #include <signal.h>

@@ -1,3 +1,4 @@
+/* Finds and opens the Lua files that users name. */
 #include "harness/base/near.h"
 #include "harness/lua/library.h"
 

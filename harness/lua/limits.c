@@ -1,3 +1,4 @@
+/* Limits the memory and processor time of Lua. */
 #include "harness/lua/limits.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* Converts values between Lua and JSON. */
 #include "harness/lua/luajson.h"
 
 #include <errno.h>

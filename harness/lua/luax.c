@@ -1,3 +1,4 @@
+/* Loads Lua files and reads their tables strictly. */
 #include "harness/base/near.h"
 #include "harness/lua/luax.h"
 

@@ -1,3 +1,4 @@
+/* Captures a command on one client and what it starts on others. */
 #include "harness/recording/job.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* Takes orders for a running capture over a Unix socket. */
 #include "harness/recording/orders.h"
 
 #include <errno.h>

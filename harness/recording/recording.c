@@ -1,3 +1,4 @@
+/* Captures all nodes of a cluster until it is told to stop. */
 #include "harness/recording/recording.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* Replays an application trace on the clients of a cluster. */
 #include "harness/replay/replay.h"
 
 #include <errno.h>

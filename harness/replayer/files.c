@@ -1,3 +1,4 @@
+/* Makes and opens the dummy files of a replay. */
 #include "harness/replayer/files.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* Exchanges the progress of a replay's threads between nodes. */
 #include "harness/replayer/peers.h"
 
 #include <errno.h>

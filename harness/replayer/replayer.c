@@ -1,3 +1,4 @@
+/* Replays an application trace on one node. */
 #include "harness/replayer/replayer.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* Reads a scenario's limits for hosts and clocks. */
 #include "harness/scenario/gate_limits.h"
 
 const struct gates gate_defaults = {.load_pct = 30,

@@ -1,3 +1,4 @@
+/* Loads the faults and workloads that a scenario names. */
 #include "harness/scenario/part.h"
 
 #include <errno.h>

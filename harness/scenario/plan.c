@@ -1,3 +1,4 @@
+/* Draws the plan of cells from a scenario and a seed. */
 #include "harness/scenario/plan.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* Reads the scenario's flight recorder. */
 #include "harness/scenario/recorder.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* Loads and checks a scenario. */
 #include "harness/scenario/scenario.h"
 
 #include <errno.h>

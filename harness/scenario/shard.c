@@ -1,3 +1,4 @@
+/* Splits a plan into shards. */
 #include "harness/scenario/shard.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* Reads which tracer a scenario chooses, and makes its arguments. */
 #include "harness/base/near.h"
 #include "harness/scenario/tracing.h"
 

@@ -1,3 +1,4 @@
+/* Asks a Lua condition when the flight recorder is to write. */
 #include "harness/scenario/trigger.h"
 
 #include <errno.h>

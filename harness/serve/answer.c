@@ -1,3 +1,4 @@
+/* Answers a page's questions as JSON. */
 #include "harness/serve/answer.h"
 
 #include <errno.h>

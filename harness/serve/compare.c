@@ -1,3 +1,4 @@
+/* Compares two recorded sessions. */
 #include "harness/serve/compare.h"
 
 #include <errno.h>

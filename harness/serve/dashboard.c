@@ -1,3 +1,4 @@
+/* Writes views as a Grafana dashboard. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,3 +1,4 @@
+/* Joins nearby points until few are left. */
 #include "harness/serve/dots.h"
 
 #include <math.h>

@@ -1,3 +1,4 @@
+/* Caches answers. */
 #include "harness/serve/kept.h"
 
 #include <pthread.h>

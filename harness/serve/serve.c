@@ -1,3 +1,4 @@
+/* Serves the live page over a session, or over two. */
 #include "harness/serve/serve.h"
 
 #include <errno.h>

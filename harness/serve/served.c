@@ -1,3 +1,4 @@
+/* Takes snapshots of a run or of logs that may still grow. */
 #include "harness/serve/served.h"
 
 #include <ctype.h>

@@ -1,3 +1,4 @@
+/* Reads view files: a query and how it is drawn. */
 #include "harness/serve/views.h"
 
 #include <ctype.h>

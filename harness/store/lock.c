@@ -1,3 +1,4 @@
+/* Lets one orchestrator at a time use a run. */
 #include "harness/store/lock.h"
 
 #include <errno.h>

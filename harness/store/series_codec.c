@@ -1,3 +1,4 @@
+/* Packs and unpacks the samples of one metric of one server. */
 #include "harness/store/series_codec.h"
 
 #include <errno.h>

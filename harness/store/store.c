@@ -1,3 +1,4 @@
+/* Opens and creates a run's store. */
 #include "harness/store/store_impl.h"
 
 #include <errno.h>

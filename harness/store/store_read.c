@@ -1,3 +1,4 @@
+/* Reads rows of a run's store. */
 #include "harness/store/store_impl.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* Puts a captured application and its replays on a timeline. */
 #include "harness/timeline/capture.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* Puts a cell of a run on a timeline. */
 #include "harness/timeline/cell.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* Serves metrics to Prometheus on a loopback address. */
 #include "harness/watch/exporter.h"
 
 #include <arpa/inet.h>

@@ -1,3 +1,4 @@
+/* Writes metrics in Prometheus's text format. */
 #include "harness/watch/exposition.h"
 
 #include <math.h>

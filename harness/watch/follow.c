@@ -1,3 +1,4 @@
+/* Follows a growing file line by line. */
 #include "harness/watch/follow.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* Decides when a stream is judged, and over which times. */
 #include "harness/watch/horizons.h"
 
 #include <math.h>

@@ -1,3 +1,4 @@
+/* Begins and ends findings as members come and go. */
 #include "harness/watch/life.h"
 
 #include <math.h>

@@ -1,3 +1,4 @@
+/* Saves and restores findings that are under way. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* Prints the lines of 'culprit watch'. */
 #include "harness/watch/lines.h"
 
 #include <jansson.h>

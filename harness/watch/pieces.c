@@ -1,3 +1,4 @@
+/* Reads CSV that arrives in pieces. */
 #include "harness/watch/pieces.h"
 
 #include <errno.h>

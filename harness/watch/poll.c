@@ -1,3 +1,4 @@
+/* Asks a Prometheus server again and again. */
 #include "harness/watch/poll.h"
 
 #include <math.h>

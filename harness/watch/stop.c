@@ -1,3 +1,4 @@
+/* Ends 'culprit watch' on SIGINT and SIGTERM. */
 #include "harness/watch/stop.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* Feeds series to the detector 'fleet' and judges them as they come. */
 #include "harness/base/outfile.h"
 #include "harness/watch/watch.h"
 

@@ -1,3 +1,4 @@
+/* Builds one HTML file from parts and data. */
 #include "results/report/page.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* Packs columns of numbers for a page. */
 #include "results/timeline/columns.h"
 
 #include <errno.h>

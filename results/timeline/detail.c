@@ -1,3 +1,4 @@
+/* Chooses which slices a page keeps one by one. */
 #include "results/timeline/detail.h"
 
 #include <stdlib.h>

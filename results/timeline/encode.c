@@ -1,3 +1,4 @@
+/* Encodes a timeline for its page. */
 #include "results/timeline/encode.h"
 
 #include <stdlib.h>

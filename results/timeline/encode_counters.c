@@ -1,3 +1,4 @@
+/* Encodes a timeline's counters. */
 #include <math.h>
 #include <stdlib.h>
 

@@ -1,3 +1,4 @@
+/* Encodes the index of a timeline's blocks. */
 #include "results/timeline/encode.h"
 
 enum { EXACT_BITS = 52 }; /* of numbers in JavaScript, with room for a difference */

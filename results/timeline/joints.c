@@ -1,3 +1,4 @@
+/* Numbers slices and arrows for exports. */
 #include "results/timeline/joints.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* Lays out the slices of a track in lanes. */
 #include "results/timeline/lanes.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* Publishes the timeline of a run in progress. */
 #include "results/timeline/live.h"
 
 #include <microhttpd.h>

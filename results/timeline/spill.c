@@ -1,3 +1,4 @@
+/* Sorts records that do not fit into memory, in a temporary file. */
 #include "results/timeline/spill.h"
 
 #include <errno.h>

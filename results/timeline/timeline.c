@@ -1,3 +1,4 @@
+/* Builds a timeline of tracks, slices, arrows and counters. */
 #include "results/timeline/timeline.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* Turns events from the kernel into records, with clocks corrected and losses counted. */
 #include <errno.h>
 #include <linux/close_range.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* Merges the per-CPU ring buffers into one stream, ordered by when events ended. */
 #include "diag/capture/ebpf/rings.h"
 
 #include <errno.h>

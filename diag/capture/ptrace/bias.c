@@ -1,3 +1,4 @@
+/* Measures how much a ptrace stop adds to the time of a call. */
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/ptrace.h>

@@ -1,3 +1,4 @@
+/* Attaches to threads by ptrace and steps them from call to call. */
 #include "diag/capture/ptrace/tracer.h"
 
 #include <dirent.h>

@@ -1,3 +1,4 @@
+/* Finds the server's processes and reads their processor time, memory and sockets. */
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* What was read in one second, and the readings that two such snapshots give. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* Parses the kernel's text files in /proc and /sys for the sampler. */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>

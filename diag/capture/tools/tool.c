@@ -1,3 +1,4 @@
+/* Starts, watches and stops an external tracer. */
 #include "diag/capture/tools/tool.h"
 
 #include <errno.h>
