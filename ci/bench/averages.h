@@ -14,8 +14,8 @@
  * fault: without its parameters; "none": a control. Components: the layers by their names, averages
  * in requests; readings by theirs, in their units, COUNT ones per second.
  */
-#ifndef CULPRIT_HARNESS_AVERAGES_H
-#define CULPRIT_HARNESS_AVERAGES_H
+#ifndef CULPRIT_CI_BENCH_AVERAGES_H
+#define CULPRIT_CI_BENCH_AVERAGES_H
 
 #include <stdio.h>
 

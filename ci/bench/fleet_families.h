@@ -1,6 +1,6 @@
 /* Results of fleet_families: a row of its file, and the tables made of them. */
-#ifndef CULPRIT_BENCH_FLEET_FAMILIES_H
-#define CULPRIT_BENCH_FLEET_FAMILIES_H
+#ifndef CULPRIT_CI_BENCH_FLEET_FAMILIES_H
+#define CULPRIT_CI_BENCH_FLEET_FAMILIES_H
 
 #include <stdbool.h>
 #include <stdio.h>

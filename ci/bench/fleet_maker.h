@@ -6,8 +6,8 @@
  * its peers) x slow walk x what all share (load of the day) x bursts x noise x the illness.
  * Everything about a member follows from the seed, so series can be made in any order.
  */
-#ifndef CULPRIT_BENCH_FLEET_MAKER_H
-#define CULPRIT_BENCH_FLEET_MAKER_H
+#ifndef CULPRIT_CI_BENCH_FLEET_MAKER_H
+#define CULPRIT_CI_BENCH_FLEET_MAKER_H
 
 #include <stdbool.h>
 #include <stddef.h>

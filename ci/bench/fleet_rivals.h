@@ -2,8 +2,8 @@
  * What else is done with series of a fleet, small: each gives every member a score, larger is
  * worse, and a verdict at its usual limit. What is published is cited in diag/REFERENCES.md.
  */
-#ifndef CULPRIT_BENCH_FLEET_RIVALS_H
-#define CULPRIT_BENCH_FLEET_RIVALS_H
+#ifndef CULPRIT_CI_BENCH_FLEET_RIVALS_H
+#define CULPRIT_CI_BENCH_FLEET_RIVALS_H
 
 #include <stdbool.h>
 

@@ -2,8 +2,8 @@
  * A recording in memory, with a fault if one is wanted, and simple statistics of it: of each series
  * of one metric, its level over the median of its peers' levels. For fleet_public_trial.c.
  */
-#ifndef CULPRIT_BENCH_FLEET_SIMPLE_H
-#define CULPRIT_BENCH_FLEET_SIMPLE_H
+#ifndef CULPRIT_CI_BENCH_FLEET_SIMPLE_H
+#define CULPRIT_CI_BENCH_FLEET_SIMPLE_H
 
 #include <math.h>
 #include <stdbool.h>

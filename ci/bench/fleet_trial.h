@@ -1,6 +1,6 @@
 /* One made-up fleet, judged by the fleet detector and its rivals, and compared with the truth. */
-#ifndef CULPRIT_BENCH_FLEET_TRIAL_H
-#define CULPRIT_BENCH_FLEET_TRIAL_H
+#ifndef CULPRIT_CI_BENCH_FLEET_TRIAL_H
+#define CULPRIT_CI_BENCH_FLEET_TRIAL_H
 
 #include <stdio.h>
 

@@ -11,8 +11,8 @@
  * A control has no victim: there the servers take turns, the first in the first control, so that
  * its ratio says what differs between servers when nothing is wrong.
  */
-#ifndef CULPRIT_RESULTS_RATIOS_H
-#define CULPRIT_RESULTS_RATIOS_H
+#ifndef CULPRIT_CI_BENCH_RATIOS_H
+#define CULPRIT_CI_BENCH_RATIOS_H
 
 #include "results/grid.h"
 

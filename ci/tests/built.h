@@ -1,6 +1,6 @@
 /* Where the build's other programs are, for tests: built("agent/culprit-agent", path). */
-#ifndef CULPRIT_TESTS_BUILT_H
-#define CULPRIT_TESTS_BUILT_H
+#ifndef CULPRIT_CI_TESTS_BUILT_H
+#define CULPRIT_CI_TESTS_BUILT_H
 
 #include <stdio.h>
 #include <string.h>

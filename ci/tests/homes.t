@@ -22,6 +22,15 @@ found=$(elsewhere '0xcbf29ce484222325|0x100000001b3|14695981039346656037|1099511
 check "FNV is in base/hash.h${found:+: not in $found}" [ -z "$found" ]
 check "... where it is" grep -q 0x100000001b3 harness/base/hash.h
 
+# unguarded HEADERS...: those whose guard is not their path.
+unguarded() {
+	awk 'FNR == 1 { want = FILENAME; sub(/\.h$/, "_h", want); gsub(/[^A-Za-z0-9]/, "_", want); want = "CULPRIT_" toupper(want); n[FILENAME] = 0 }
+	$1 == "#ifndef" && $2 == want { n[FILENAME]++ }
+	END { for (f in n) if (!n[f]) print f }' "$@" | sort | xargs
+}
+found=$(unguarded "${headers[@]}")
+check "a header's guard is its path${found:+: not of $found}" [ -z "$found" ]
+
 # headless FILES...: those whose first line is no comment.
 headless() { awk 'FNR == 1 && !/^\/\*/ { print FILENAME }' "$@" | xargs; }
 mapfile -t sources < <(find harness faults diag results -name '*.c' | sort)
@@ -32,6 +41,7 @@ tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 printf 'struct event {\n\tint x;\n};\n' | tee "$tmp/a.h" >"$tmp/b.h"
 check "a struct in two headers is found" [ "$(twice "$tmp/a.h" "$tmp/b.h")" = "event in $tmp/a.h $tmp/b.h" ]
+check "a guard of another name is found" [ "$(unguarded "$tmp/a.h")" = "$tmp/a.h" ]
 printf '#include <stdio.h>\n' >"$tmp/x.c"
 check "a file without is found" [ "$(headless "$tmp/x.c" "$tmp/a.h")" = "$tmp/x.c $tmp/a.h" ]
 done_testing

@@ -4,8 +4,8 @@
  * tmpfs. What a failing test leaves behind goes with them. Folders in /tmp are the test's to name
  * (mkdtemp); loop devices are the whole machine's.
  */
-#ifndef CULPRIT_TESTS_NAMESPACES_H
-#define CULPRIT_TESTS_NAMESPACES_H
+#ifndef CULPRIT_CI_TESTS_NAMESPACES_H
+#define CULPRIT_CI_TESTS_NAMESPACES_H
 
 #include <errno.h>
 #include <sched.h>

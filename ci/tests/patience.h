@@ -3,8 +3,8 @@
  * or busy, the runner says by which factor in CULPRIT_TEST_PATIENCE. What a test measures or
  * promises is never scaled.
  */
-#ifndef CULPRIT_TESTS_PATIENCE_H
-#define CULPRIT_TESTS_PATIENCE_H
+#ifndef CULPRIT_CI_TESTS_PATIENCE_H
+#define CULPRIT_CI_TESTS_PATIENCE_H
 
 #include <stdio.h>
 #include <stdlib.h>

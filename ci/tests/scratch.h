@@ -1,7 +1,7 @@
 /* A folder for a test program's files, there before its tests and gone after them:
  * cmocka_run_group_tests(tests, make_dir, remove_dir). */
-#ifndef CULPRIT_TESTS_SCRATCH_H
-#define CULPRIT_TESTS_SCRATCH_H
+#ifndef CULPRIT_CI_TESTS_SCRATCH_H
+#define CULPRIT_CI_TESTS_SCRATCH_H
 
 #include <errno.h>
 #include <stdio.h>

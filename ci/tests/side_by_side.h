@@ -2,8 +2,8 @@
  * Tests that wait more than they compute, all at once: each in its own process, with its own setup
  * and teardown, and reported in order as if they had run one after the other.
  */
-#ifndef CULPRIT_TESTS_SIDE_BY_SIDE_H
-#define CULPRIT_TESTS_SIDE_BY_SIDE_H
+#ifndef CULPRIT_CI_TESTS_SIDE_BY_SIDE_H
+#define CULPRIT_CI_TESTS_SIDE_BY_SIDE_H
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -25,8 +25,8 @@
  *
  * A tracer is one function, which does all that for a request that has been read and checked.
  */
-#ifndef CULPRIT_DIAG_TRACE_H
-#define CULPRIT_DIAG_TRACE_H
+#ifndef CULPRIT_DIAG_CAPTURE_CAPTURE_H
+#define CULPRIT_DIAG_CAPTURE_CAPTURE_H
 
 #include <signal.h>
 #include <stdbool.h>

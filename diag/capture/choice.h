@@ -15,8 +15,8 @@
  *
  * All words must hold, and any one of a word's list. %XX is a byte of a path: blank, comma, %.
  */
-#ifndef CULPRIT_CAPTURE_CHOICE_H
-#define CULPRIT_CAPTURE_CHOICE_H
+#ifndef CULPRIT_DIAG_CAPTURE_CHOICE_H
+#define CULPRIT_DIAG_CAPTURE_CHOICE_H
 
 #include <netinet/in.h>
 #include <stdbool.h>

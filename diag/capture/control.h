@@ -1,6 +1,6 @@
 /* Control of a running capture: lines from a descriptor. */
-#ifndef CULPRIT_CAPTURE_CONTROL_H
-#define CULPRIT_CAPTURE_CONTROL_H
+#ifndef CULPRIT_DIAG_CAPTURE_CONTROL_H
+#define CULPRIT_DIAG_CAPTURE_CONTROL_H
 
 #include <stdbool.h>
 #include <stddef.h>

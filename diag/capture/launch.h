@@ -1,6 +1,6 @@
 /* A command that is to be recorded: its process waits until the tracer is ready for it. */
-#ifndef CULPRIT_CAPTURE_LAUNCH_H
-#define CULPRIT_CAPTURE_LAUNCH_H
+#ifndef CULPRIT_DIAG_CAPTURE_LAUNCH_H
+#define CULPRIT_DIAG_CAPTURE_LAUNCH_H
 
 #include <sys/types.h>
 

@@ -2,8 +2,8 @@
  * The calls that stop at a supervisor (seccomp user notification) when an application is captured
  * by throttling: those that may be calls on files, and those by which processes come and go.
  */
-#ifndef CULPRIT_CAPTURE_TRAPPED_H
-#define CULPRIT_CAPTURE_TRAPPED_H
+#ifndef CULPRIT_DIAG_CAPTURE_TRAPPED_H
+#define CULPRIT_DIAG_CAPTURE_TRAPPED_H
 
 #include <stdint.h>
 #include <sys/syscall.h>

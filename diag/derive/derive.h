@@ -1,8 +1,8 @@
 /*
  * Reading the logs of a run: each log once, for everything that is derived from it.
  */
-#ifndef CULPRIT_DIAG_DERIVE_H
-#define CULPRIT_DIAG_DERIVE_H
+#ifndef CULPRIT_DIAG_DERIVE_DERIVE_H
+#define CULPRIT_DIAG_DERIVE_DERIVE_H
 
 #include "diag/derive/events.h"
 #include "diag/derive/metrics.h"

@@ -60,8 +60,8 @@
  *
  * A log of sums gives signals and ends of processes only: the rest needs calls.
  */
-#ifndef CULPRIT_DIAG_SEMANTIC_H
-#define CULPRIT_DIAG_SEMANTIC_H
+#ifndef CULPRIT_DIAG_DERIVE_EVENTS_H
+#define CULPRIT_DIAG_DERIVE_EVENTS_H
 
 #include <stdbool.h>
 #include <stddef.h>

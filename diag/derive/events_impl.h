@@ -1,6 +1,6 @@
 /* Shared by events.c and event_links.c only. */
-#ifndef CULPRIT_DIAG_EVENTS_IMPL_H
-#define CULPRIT_DIAG_EVENTS_IMPL_H
+#ifndef CULPRIT_DIAG_DERIVE_EVENTS_IMPL_H
+#define CULPRIT_DIAG_DERIVE_EVENTS_IMPL_H
 
 #include "diag/derive/events.h"
 #include "diag/record/stream.h"

@@ -115,8 +115,8 @@
  * Readings count in the second that they overlap most; a second without a
  * reading has no sample, which is not a zero. Values are rounded to 1e-9 of their unit.
  */
-#ifndef CULPRIT_DIAG_METRICS_H
-#define CULPRIT_DIAG_METRICS_H
+#ifndef CULPRIT_DIAG_DERIVE_METRICS_H
+#define CULPRIT_DIAG_DERIVE_METRICS_H
 
 #include <stddef.h>
 #include <stdint.h>

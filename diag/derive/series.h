@@ -3,8 +3,8 @@
  * rules. The samples of one series must be in the order of their times, without equal times;
  * different series may be mixed or follow one another. A missing value is no point.
  */
-#ifndef CULPRIT_DIAG_SERIES_H
-#define CULPRIT_DIAG_SERIES_H
+#ifndef CULPRIT_DIAG_DERIVE_SERIES_H
+#define CULPRIT_DIAG_DERIVE_SERIES_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -12,8 +12,8 @@
  * input is read once, and judging again (another window, new samples) costs some nanoseconds a
  * cell. /
  */
-#ifndef CULPRIT_FLEET_FLEET_H
-#define CULPRIT_FLEET_FLEET_H
+#ifndef CULPRIT_DIAG_FLEET_FLEET_H
+#define CULPRIT_DIAG_FLEET_FLEET_H
 
 #include <jansson.h>
 #include <stdbool.h>

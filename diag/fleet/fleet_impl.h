@@ -1,6 +1,6 @@
 /* Inside diag/fleet: what a fleet consists of. */
-#ifndef CULPRIT_FLEET_IMPL_H
-#define CULPRIT_FLEET_IMPL_H
+#ifndef CULPRIT_DIAG_FLEET_FLEET_IMPL_H
+#define CULPRIT_DIAG_FLEET_FLEET_IMPL_H
 
 #include "diag/fleet/fleet.h"
 #include "diag/fleet/panel.h"

@@ -1,6 +1,6 @@
 /* Inside diag/fleet: one judgement of one metric. */
-#ifndef CULPRIT_FLEET_JUDGE_H
-#define CULPRIT_FLEET_JUDGE_H
+#ifndef CULPRIT_DIAG_FLEET_JUDGE_IMPL_H
+#define CULPRIT_DIAG_FLEET_JUDGE_IMPL_H
 
 #include "diag/fleet/fleet_impl.h"
 

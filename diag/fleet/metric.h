@@ -24,8 +24,8 @@
  *     zero=missing   a zero says that nothing was measured (a latency without requests)
  *     zero=value     a zero is a level
  */
-#ifndef CULPRIT_FLEET_METRIC_H
-#define CULPRIT_FLEET_METRIC_H
+#ifndef CULPRIT_DIAG_FLEET_METRIC_H
+#define CULPRIT_DIAG_FLEET_METRIC_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -9,8 +9,8 @@
  * exist: a recording of three hours a day costs an eighth of the whole day's. All panels of a
  * fleet share one zero of time; when the memory is used up, panel_halve merges pairs of cells.
  */
-#ifndef CULPRIT_FLEET_PANEL_H
-#define CULPRIT_FLEET_PANEL_H
+#ifndef CULPRIT_DIAG_FLEET_PANEL_H
+#define CULPRIT_DIAG_FLEET_PANEL_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -19,8 +19,8 @@
  * Positions are 64 bits wide here: a direction's first one is START plus its 32 bits, and what
  * follows is counted on from it.
  */
-#ifndef CULPRIT_DIAG_FLOW_IMPL_H
-#define CULPRIT_DIAG_FLOW_IMPL_H
+#ifndef CULPRIT_DIAG_FLOW_FLOW_IMPL_H
+#define CULPRIT_DIAG_FLOW_FLOW_IMPL_H
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* GET and POST over HTTP or HTTPS (libcurl), with the answer as a stream: it is received as it is
  * read, so its size is not limited and takes no memory. No redirects, no other schemes. */
-#ifndef CULPRIT_IMPORT_HTTP_H
-#define CULPRIT_IMPORT_HTTP_H
+#ifndef CULPRIT_DIAG_IMPORT_HTTP_H
+#define CULPRIT_DIAG_IMPORT_HTTP_H
 
 #include <signal.h>
 #include <stdio.h>

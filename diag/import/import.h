@@ -6,8 +6,8 @@
  * A series is one metric of one member: a disk, a server, an OSD. Members are compared with the
  * other members of their group; groups may lie in groups (rack, host).
  */
-#ifndef CULPRIT_DIAG_IMPORT_H
-#define CULPRIT_DIAG_IMPORT_H
+#ifndef CULPRIT_DIAG_IMPORT_IMPORT_H
+#define CULPRIT_DIAG_IMPORT_IMPORT_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 /* JSON as a stream of tokens: memory does not depend on the size of the text, nor time on more than
  * its length. For answers and files of any size; several values may follow one another. */
-#ifndef CULPRIT_IMPORT_JSON_SCAN_H
-#define CULPRIT_IMPORT_JSON_SCAN_H
+#ifndef CULPRIT_DIAG_IMPORT_JSON_SCAN_H
+#define CULPRIT_DIAG_IMPORT_JSON_SCAN_H
 
 #include <stdbool.h>
 #include <stdint.h>

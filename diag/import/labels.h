@@ -14,8 +14,8 @@
  * other at a time. If they have samples at the same time, a label that keeps them apart is one more
  * group, also where the user names groups. What is seen too late is left out and counted.
  */
-#ifndef CULPRIT_IMPORT_LABELS_H
-#define CULPRIT_IMPORT_LABELS_H
+#ifndef CULPRIT_DIAG_IMPORT_LABELS_H
+#define CULPRIT_DIAG_IMPORT_LABELS_H
 
 #include "diag/import/import.h"
 

@@ -1,6 +1,6 @@
 /* Inside labels*.c: the series that were seen, and which labels make their keys. */
-#ifndef CULPRIT_IMPORT_LABELS_IMPL_H
-#define CULPRIT_IMPORT_LABELS_IMPL_H
+#ifndef CULPRIT_DIAG_IMPORT_LABELS_IMPL_H
+#define CULPRIT_DIAG_IMPORT_LABELS_IMPL_H
 
 #include "diag/import/labels.h"
 #include "diag/import/repeats.h"

@@ -1,6 +1,6 @@
 /* Lines of a text of any size, with a limit on one line. */
-#ifndef CULPRIT_IMPORT_LINES_H
-#define CULPRIT_IMPORT_LINES_H
+#ifndef CULPRIT_DIAG_IMPORT_LINES_H
+#define CULPRIT_DIAG_IMPORT_LINES_H
 
 #include <stdbool.h>
 #include <stdio.h>

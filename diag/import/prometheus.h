@@ -11,8 +11,8 @@
  * on the number of series. Waiting is limited by 'timeout_s' a query. Redirects are not followed.
  * Messages never hold the token or the password.
  */
-#ifndef CULPRIT_IMPORT_PROMETHEUS_H
-#define CULPRIT_IMPORT_PROMETHEUS_H
+#ifndef CULPRIT_DIAG_IMPORT_PROMETHEUS_H
+#define CULPRIT_DIAG_IMPORT_PROMETHEUS_H
 
 #include <signal.h>
 

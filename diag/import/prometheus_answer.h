@@ -1,6 +1,6 @@
 /* The answer of Prometheus's range query, read as a stream. */
-#ifndef CULPRIT_IMPORT_PROMETHEUS_ANSWER_H
-#define CULPRIT_IMPORT_PROMETHEUS_ANSWER_H
+#ifndef CULPRIT_DIAG_IMPORT_PROMETHEUS_ANSWER_H
+#define CULPRIT_DIAG_IMPORT_PROMETHEUS_ANSWER_H
 
 #include "diag/import/labels.h"
 

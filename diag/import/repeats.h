@@ -1,8 +1,8 @@
 /* Samples of a series at times that it has had already, seen in one pass: two hosts (disks,
  * clusters) have one name, or a recording is there twice. Either they alternate, so that a time
  * comes twice in a row; or one follows the other, so that time goes back into a run of samples. */
-#ifndef CULPRIT_IMPORT_REPEATS_H
-#define CULPRIT_IMPORT_REPEATS_H
+#ifndef CULPRIT_DIAG_IMPORT_REPEATS_H
+#define CULPRIT_DIAG_IMPORT_REPEATS_H
 
 #include <stdbool.h>
 #include <stdint.h>

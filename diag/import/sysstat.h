@@ -1,7 +1,7 @@
 /* What sar, sadf and iostat have in common: a disk of a host with its metrics, and how they write
  * dates. */
-#ifndef CULPRIT_IMPORT_SYSSTAT_H
-#define CULPRIT_IMPORT_SYSSTAT_H
+#ifndef CULPRIT_DIAG_IMPORT_SYSSTAT_H
+#define CULPRIT_DIAG_IMPORT_SYSSTAT_H
 
 #include "diag/import/import.h"
 

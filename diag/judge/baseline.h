@@ -8,8 +8,8 @@
  * as bad a result from an unchanged detector. A raw difference is not enough: 4 of 5 after 5 of 5
  * has p = 0.5. By chance alone, at most one comparison in a hundred is called a regression.
  */
-#ifndef CULPRIT_JUDGE_BASELINE_H
-#define CULPRIT_JUDGE_BASELINE_H
+#ifndef CULPRIT_DIAG_JUDGE_BASELINE_H
+#define CULPRIT_DIAG_JUDGE_BASELINE_H
 
 #include "diag/judge/score.h"
 

@@ -5,8 +5,8 @@
  * parent. It answers question after question; if it ends in the middle of one, the next child goes
  * on after that one.
  */
-#ifndef CULPRIT_JUDGE_CHILD_H
-#define CULPRIT_JUDGE_CHILD_H
+#ifndef CULPRIT_DIAG_JUDGE_CHILD_H
+#define CULPRIT_DIAG_JUDGE_CHILD_H
 
 #include "diag/judge/detector.h"
 

@@ -4,8 +4,8 @@
  * million numbers; most are zero, small integers, or missing. So a column takes the narrowest form
  * that holds it exactly: nothing, one value for all seconds, 16 bits, float, double.
  */
-#ifndef CULPRIT_JUDGE_COLUMNS_H
-#define CULPRIT_JUDGE_COLUMNS_H
+#ifndef CULPRIT_DIAG_JUDGE_COLUMNS_H
+#define CULPRIT_DIAG_JUDGE_COLUMNS_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -9,8 +9,8 @@
  * outlives it. So it can find neither the run's folder nor its caller, and cannot remember an
  * earlier run. Anything else that a program needs must be below /usr.
  */
-#ifndef CULPRIT_JUDGE_CONFINE_H
-#define CULPRIT_JUDGE_CONFINE_H
+#ifndef CULPRIT_DIAG_JUDGE_CONFINE_H
+#define CULPRIT_DIAG_JUDGE_CONFINE_H
 
 #include <stdbool.h>
 #include <sys/types.h>

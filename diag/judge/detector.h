@@ -18,8 +18,8 @@
  *
  * Complaints read "FILE:LINE: sentence" if the mistake is in the detector's file.
  */
-#ifndef CULPRIT_JUDGE_DETECTOR_H
-#define CULPRIT_JUDGE_DETECTOR_H
+#ifndef CULPRIT_DIAG_JUDGE_DETECTOR_H
+#define CULPRIT_DIAG_JUDGE_DETECTOR_H
 
 #include <jansson.h>
 #include <stdbool.h>

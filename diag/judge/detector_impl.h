@@ -1,6 +1,6 @@
 /* What the parts of the detector runtime share. */
-#ifndef CULPRIT_JUDGE_DETECTOR_IMPL_H
-#define CULPRIT_JUDGE_DETECTOR_IMPL_H
+#ifndef CULPRIT_DIAG_JUDGE_DETECTOR_IMPL_H
+#define CULPRIT_DIAG_JUDGE_DETECTOR_IMPL_H
 
 #include "diag/judge/child.h"
 #include "diag/judge/columns.h"

@@ -17,8 +17,8 @@
  * A member is named by its path from the widest group ("rack1/host7/sda"), by the end of it
  * ("host7/sda"), or by its name ("sda"), as long as only one member fits.
  */
-#ifndef CULPRIT_JUDGE_GROUND_TRUTH_H
-#define CULPRIT_JUDGE_GROUND_TRUTH_H
+#ifndef CULPRIT_DIAG_JUDGE_GROUND_TRUTH_H
+#define CULPRIT_DIAG_JUDGE_GROUND_TRUTH_H
 
 #include <stdbool.h>
 #include <stddef.h>

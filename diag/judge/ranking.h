@@ -5,8 +5,8 @@
  * so half of the pairs of an ill and a healthy one count as right (the area is the Mann-Whitney
  * statistic with midranks), and no threshold lies between them.
  */
-#ifndef CULPRIT_JUDGE_RANKING_H
-#define CULPRIT_JUDGE_RANKING_H
+#ifndef CULPRIT_DIAG_JUDGE_RANKING_H
+#define CULPRIT_DIAG_JUDGE_RANKING_H
 
 #include <jansson.h>
 #include <stdbool.h>

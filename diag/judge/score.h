@@ -18,8 +18,8 @@
  * cell in which the detector abstained or failed counts: nobody was indicted in it. Intervals are
  * exact (Clopper-Pearson, 95 %).
  */
-#ifndef CULPRIT_JUDGE_SCORE_H
-#define CULPRIT_JUDGE_SCORE_H
+#ifndef CULPRIT_DIAG_JUDGE_SCORE_H
+#define CULPRIT_DIAG_JUDGE_SCORE_H
 
 #include <jansson.h>
 #include <stdbool.h>

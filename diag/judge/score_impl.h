@@ -1,6 +1,6 @@
 /* Inside of a table of scores. */
-#ifndef CULPRIT_JUDGE_SCORE_IMPL_H
-#define CULPRIT_JUDGE_SCORE_IMPL_H
+#ifndef CULPRIT_DIAG_JUDGE_SCORE_IMPL_H
+#define CULPRIT_DIAG_JUDGE_SCORE_IMPL_H
 
 #include "diag/judge/score.h"
 

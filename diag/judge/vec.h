@@ -5,8 +5,8 @@
  * median, max, quantile, rolling ...) use the finite elements only and are NaN if there is none.
  * Indices begin at 1. The functions are typed in detector.meta.lua.
  */
-#ifndef CULPRIT_JUDGE_VEC_H
-#define CULPRIT_JUDGE_VEC_H
+#ifndef CULPRIT_DIAG_JUDGE_VEC_H
+#define CULPRIT_DIAG_JUDGE_VEC_H
 
 #include <lua.h>
 #include <stdbool.h>

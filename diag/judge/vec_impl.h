@@ -1,6 +1,6 @@
 /* What the parts of vec share. */
-#ifndef CULPRIT_JUDGE_VEC_IMPL_H
-#define CULPRIT_JUDGE_VEC_IMPL_H
+#ifndef CULPRIT_DIAG_JUDGE_VEC_IMPL_H
+#define CULPRIT_DIAG_JUDGE_VEC_IMPL_H
 
 #include "diag/judge/vec.h"
 

@@ -1,8 +1,8 @@
 /*
  * Comparing addresses with services, and paths with folders.
  */
-#ifndef CULPRIT_DIAG_LOG_ADDRESS_H
-#define CULPRIT_DIAG_LOG_ADDRESS_H
+#ifndef CULPRIT_DIAG_RECORD_ADDRESS_H
+#define CULPRIT_DIAG_RECORD_ADDRESS_H
 
 #include <stdbool.h>
 #include <sys/socket.h>

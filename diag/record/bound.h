@@ -2,8 +2,8 @@
  * A log's file that may hold so much that nobody has taken: what log_writer_bound promises. Its
  * reader makes a hole of what it has taken, so the file itself says how full it is.
  */
-#ifndef CULPRIT_DIAG_LOG_BOUND_H
-#define CULPRIT_DIAG_LOG_BOUND_H
+#ifndef CULPRIT_DIAG_RECORD_BOUND_H
+#define CULPRIT_DIAG_RECORD_BOUND_H
 
 #include "diag/record/record.h"
 

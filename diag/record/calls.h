@@ -2,8 +2,8 @@
  * System calls by number: name, class, and what the arguments are. The numbers come from the
  * kernel's headers at build time.
  */
-#ifndef CULPRIT_DIAG_LOG_CALLS_H
-#define CULPRIT_DIAG_LOG_CALLS_H
+#ifndef CULPRIT_DIAG_RECORD_CALLS_H
+#define CULPRIT_DIAG_RECORD_CALLS_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -3,8 +3,8 @@
  * in their order; record.h gives the rules. Memory grows with the descriptors that are open at
  * once. Readers of a log use a stream (stream.h), which keeps one.
  */
-#ifndef CULPRIT_DIAG_LOG_FDTABLE_H
-#define CULPRIT_DIAG_LOG_FDTABLE_H
+#ifndef CULPRIT_DIAG_RECORD_FDTABLE_H
+#define CULPRIT_DIAG_RECORD_FDTABLE_H
 
 #include "diag/record/record.h"
 

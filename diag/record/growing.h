@@ -3,8 +3,8 @@
  * the writer ends in whatever way. So a reader can tell a log that grows, which is complete up to
  * its last whole block, from one that is cut short.
  */
-#ifndef CULPRIT_DIAG_LOG_GROWING_H
-#define CULPRIT_DIAG_LOG_GROWING_H
+#ifndef CULPRIT_DIAG_RECORD_GROWING_H
+#define CULPRIT_DIAG_RECORD_GROWING_H
 
 #include <stdbool.h>
 

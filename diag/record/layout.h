@@ -66,8 +66,8 @@
  *   LOST    byte; z start; v cpu, count
  *   END     byte; u64 start, records, lost; not compressed
  */
-#ifndef CULPRIT_DIAG_LOG_LAYOUT_H
-#define CULPRIT_DIAG_LOG_LAYOUT_H
+#ifndef CULPRIT_DIAG_RECORD_LAYOUT_H
+#define CULPRIT_DIAG_RECORD_LAYOUT_H
 
 #include <stdint.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /*
  * Trace logs as files: writer and reader. layout.h describes the layout.
  */
-#ifndef CULPRIT_DIAG_LOG_LOG_H
-#define CULPRIT_DIAG_LOG_LOG_H
+#ifndef CULPRIT_DIAG_RECORD_LOG_H
+#define CULPRIT_DIAG_RECORD_LOG_H
 
 #include "diag/record/calls.h"
 #include "diag/record/record.h"

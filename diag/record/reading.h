@@ -36,8 +36,8 @@
  *
  * Numbers of readings are in logs: new ones come last.
  */
-#ifndef CULPRIT_DIAG_LOG_READING_H
-#define CULPRIT_DIAG_LOG_READING_H
+#ifndef CULPRIT_DIAG_RECORD_READING_H
+#define CULPRIT_DIAG_RECORD_READING_H
 
 #include <stdbool.h>
 

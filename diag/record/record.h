@@ -34,8 +34,8 @@
  * Heads are gathered from the first eight buffers of a call, when it has returned. sendfile, splice
  * and a receive with MSG_TRUNC have none, nor has what a FUSE daemon splices or takes by io_uring.
  */
-#ifndef CULPRIT_DIAG_LOG_RECORD_H
-#define CULPRIT_DIAG_LOG_RECORD_H
+#ifndef CULPRIT_DIAG_RECORD_RECORD_H
+#define CULPRIT_DIAG_RECORD_RECORD_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -5,8 +5,8 @@
  * Inverse: {"inverse": [argv], "check": [argv], "timeout_s": n}. Undo runs 'inverse', after which
  * 'check' must not end with 0. 'inverse' may run twice, or without the act.
  */
-#ifndef CULPRIT_FAULTS_COMMAND_H
-#define CULPRIT_FAULTS_COMMAND_H
+#ifndef CULPRIT_FAULTS_PRIMITIVES_COMMAND_H
+#define CULPRIT_FAULTS_PRIMITIVES_COMMAND_H
 
 #include "faults/primitives/primitive.h"
 

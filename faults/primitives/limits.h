@@ -3,8 +3,8 @@
  * (Kasick et al. 2009, section 5: a server that may open no more files). The hard limit stays,
  * since it could not always be raised again. The inverse is the previous soft limit of each.
  */
-#ifndef CULPRIT_FAULTS_LIMITS_H
-#define CULPRIT_FAULTS_LIMITS_H
+#ifndef CULPRIT_FAULTS_PRIMITIVES_LIMITS_H
+#define CULPRIT_FAULTS_PRIMITIVES_LIMITS_H
 
 #include <stdint.h>
 #include <sys/resource.h>

@@ -1,8 +1,8 @@
 /*
  * Mounts: the file system that holds a path, and how to mount it again in the same way.
  */
-#ifndef CULPRIT_FAULTS_MOUNTS_H
-#define CULPRIT_FAULTS_MOUNTS_H
+#ifndef CULPRIT_FAULTS_PRIMITIVES_MOUNTS_H
+#define CULPRIT_FAULTS_PRIMITIVES_MOUNTS_H
 
 #include <jansson.h>
 #include <limits.h>

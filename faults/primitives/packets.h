@@ -9,8 +9,8 @@
  *
  * packets.c has act, check and undo next to each other: packets_drop, packets_verify, packets_undo.
  */
-#ifndef CULPRIT_FAULTS_PACKETS_H
-#define CULPRIT_FAULTS_PACKETS_H
+#ifndef CULPRIT_FAULTS_PRIMITIVES_PACKETS_H
+#define CULPRIT_FAULTS_PRIMITIVES_PACKETS_H
 
 #include <stddef.h>
 #include <stdint.h>

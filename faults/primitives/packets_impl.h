@@ -1,6 +1,6 @@
 /* What packets.c and its two backends share. */
-#ifndef CULPRIT_FAULTS_PACKETS_IMPL_H
-#define CULPRIT_FAULTS_PACKETS_IMPL_H
+#ifndef CULPRIT_FAULTS_PRIMITIVES_PACKETS_IMPL_H
+#define CULPRIT_FAULTS_PRIMITIVES_PACKETS_IMPL_H
 
 #include "faults/primitives/packets.h"
 

@@ -6,8 +6,8 @@
  * Undo touches only what the inverse names (a table, a tag) and is idempotent. Whether it worked is
  * verified by looking at the system, never taken from a return code.
  */
-#ifndef CULPRIT_FAULTS_PRIMITIVE_H
-#define CULPRIT_FAULTS_PRIMITIVE_H
+#ifndef CULPRIT_FAULTS_PRIMITIVES_PRIMITIVE_H
+#define CULPRIT_FAULTS_PRIMITIVES_PRIMITIVE_H
 
 #include <jansson.h>
 #include <stdbool.h>

@@ -6,8 +6,8 @@
  * child. It leads a session of its own and carries CULPRIT_TAG=SESSION/HANDLE in its environment,
  * as do all its descendants. (A descendant that empties its environment on purpose is not found.)
  */
-#ifndef CULPRIT_FAULTS_PROCESS_H
-#define CULPRIT_FAULTS_PROCESS_H
+#ifndef CULPRIT_FAULTS_PRIMITIVES_PROCESS_H
+#define CULPRIT_FAULTS_PRIMITIVES_PROCESS_H
 
 #include <stdint.h>
 #include <sys/types.h>

@@ -1,6 +1,6 @@
 /* Small tools of the primitives and the agent: reading /proc, waiting, descriptors. */
-#ifndef CULPRIT_FAULTS_PROCFS_H
-#define CULPRIT_FAULTS_PROCFS_H
+#ifndef CULPRIT_FAULTS_PRIMITIVES_PROCFS_H
+#define CULPRIT_FAULTS_PRIMITIVES_PROCFS_H
 
 #include <limits.h>
 #include <stdbool.h>

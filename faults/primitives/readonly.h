@@ -8,8 +8,8 @@
  * that to a minimum. Other file systems are remounted read-only, which the kernel refuses (-EBUSY)
  * while files are open for writing.
  */
-#ifndef CULPRIT_FAULTS_READONLY_H
-#define CULPRIT_FAULTS_READONLY_H
+#ifndef CULPRIT_FAULTS_PRIMITIVES_READONLY_H
+#define CULPRIT_FAULTS_PRIMITIVES_READONLY_H
 
 #include "faults/primitives/primitive.h"
 

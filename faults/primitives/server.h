@@ -15,8 +15,8 @@
  * server in another namespace or root folder is refused, since that could not be entered again,
  * unless systemd can start it there.
  */
-#ifndef CULPRIT_FAULTS_SERVER_H
-#define CULPRIT_FAULTS_SERVER_H
+#ifndef CULPRIT_FAULTS_PRIMITIVES_SERVER_H
+#define CULPRIT_FAULTS_PRIMITIVES_SERVER_H
 
 #include <jansson.h>
 #include <stdbool.h>

@@ -1,6 +1,6 @@
 /* What server_learn.c and server.c share. */
-#ifndef CULPRIT_FAULTS_SERVER_IMPL_H
-#define CULPRIT_FAULTS_SERVER_IMPL_H
+#ifndef CULPRIT_FAULTS_PRIMITIVES_SERVER_IMPL_H
+#define CULPRIT_FAULTS_PRIMITIVES_SERVER_IMPL_H
 
 #include <limits.h>
 

@@ -5,8 +5,8 @@
  *
  * The primitive 'readonly' also stops and starts a server.
  */
-#ifndef CULPRIT_FAULTS_SERVICE_H
-#define CULPRIT_FAULTS_SERVICE_H
+#ifndef CULPRIT_FAULTS_PRIMITIVES_SERVICE_H
+#define CULPRIT_FAULTS_PRIMITIVES_SERVICE_H
 
 #include <sys/resource.h>
 

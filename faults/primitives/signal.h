@@ -2,8 +2,8 @@
  * The signal primitive: stops a process and its descendants (SIGSTOP), so that they hang with all
  * their threads, sockets and locks. Undo lets them go on (SIGCONT).
  */
-#ifndef CULPRIT_FAULTS_SIGNAL_H
-#define CULPRIT_FAULTS_SIGNAL_H
+#ifndef CULPRIT_FAULTS_PRIMITIVES_SIGNAL_H
+#define CULPRIT_FAULTS_PRIMITIVES_SIGNAL_H
 
 #include <sys/types.h>
 

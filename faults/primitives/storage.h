@@ -5,8 +5,8 @@
  * those that the server needs to start (tree.h): a server that keeps its bookkeeping there finds
  * it, and the rest of space and inodes is free.
  */
-#ifndef CULPRIT_FAULTS_STORAGE_H
-#define CULPRIT_FAULTS_STORAGE_H
+#ifndef CULPRIT_FAULTS_PRIMITIVES_STORAGE_H
+#define CULPRIT_FAULTS_PRIMITIVES_STORAGE_H
 
 #include <jansson.h>
 #include <stdbool.h>

@@ -3,8 +3,8 @@
  * process with the same number is left alone. A server may fork a process for each of its clients:
  * what is done to it is done to its descendants, too.
  */
-#ifndef CULPRIT_FAULTS_TARGET_H
-#define CULPRIT_FAULTS_TARGET_H
+#ifndef CULPRIT_FAULTS_PRIMITIVES_TARGET_H
+#define CULPRIT_FAULTS_PRIMITIVES_TARGET_H
 
 #include <jansson.h>
 #include <stdbool.h>

@@ -3,8 +3,8 @@
  * files without which the server does not start. Owner, mode, extended attributes and times of
  * change are kept; a file's holes stay holes.
  */
-#ifndef CULPRIT_FAULTS_TREE_H
-#define CULPRIT_FAULTS_TREE_H
+#ifndef CULPRIT_FAULTS_PRIMITIVES_TREE_H
+#define CULPRIT_FAULTS_PRIMITIVES_TREE_H
 
 #include <jansson.h>
 

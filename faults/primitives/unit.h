@@ -3,8 +3,8 @@
  * systemd knows what is going on and neither starts the server in the middle of a fault nor forgets
  * to watch it afterwards.
  */
-#ifndef CULPRIT_FAULTS_UNIT_H
-#define CULPRIT_FAULTS_UNIT_H
+#ifndef CULPRIT_FAULTS_PRIMITIVES_UNIT_H
+#define CULPRIT_FAULTS_PRIMITIVES_UNIT_H
 
 #include <stdbool.h>
 #include <sys/types.h>

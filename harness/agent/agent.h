@@ -9,8 +9,8 @@
  *	ops_*.c                      the operations
  *	dispatch, serve              requests, the loop, the end
  */
-#ifndef CULPRIT_AGENT_AGENT_H
-#define CULPRIT_AGENT_AGENT_H
+#ifndef CULPRIT_HARNESS_AGENT_AGENT_H
+#define CULPRIT_HARNESS_AGENT_AGENT_H
 
 #include <jansson.h>
 #include <stdbool.h>

@@ -1,6 +1,6 @@
 /* Programs that were started: their ends, their output, and waiting for them. */
-#ifndef CULPRIT_AGENT_CHILD_H
-#define CULPRIT_AGENT_CHILD_H
+#ifndef CULPRIT_HARNESS_AGENT_CHILD_H
+#define CULPRIT_HARNESS_AGENT_CHILD_H
 
 #include "harness/agent/handle.h"
 

@@ -6,8 +6,8 @@
  * included. After DUTY_PERIOD_S * share of it, or after one request that took longer, follows a
  * rest of work * (1 / share - 1).
  */
-#ifndef CULPRIT_AGENT_DUTY_H
-#define CULPRIT_AGENT_DUTY_H
+#ifndef CULPRIT_HARNESS_AGENT_DUTY_H
+#define CULPRIT_HARNESS_AGENT_DUTY_H
 
 #include <stdbool.h>
 

@@ -7,8 +7,8 @@
  *
  * The guard has a twin, the standby (standby.h), in case that it is killed, too.
  */
-#ifndef CULPRIT_AGENT_GUARD_H
-#define CULPRIT_AGENT_GUARD_H
+#ifndef CULPRIT_HARNESS_AGENT_GUARD_H
+#define CULPRIT_HARNESS_AGENT_GUARD_H
 
 #include <jansson.h>
 #include <stdbool.h>

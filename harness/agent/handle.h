@@ -2,8 +2,8 @@
  * Handles: what an act left on the node, by name. The inverse of an act is in the guard's journal
  * before the act begins; it is undone by asking the guard.
  */
-#ifndef CULPRIT_AGENT_HANDLE_H
-#define CULPRIT_AGENT_HANDLE_H
+#ifndef CULPRIT_HARNESS_AGENT_HANDLE_H
+#define CULPRIT_HARNESS_AGENT_HANDLE_H
 
 #include "faults/primitives/process.h"
 #include "harness/agent/agent.h"

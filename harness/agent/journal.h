@@ -7,8 +7,8 @@
  * The head names the boot, and the network and PID namespaces. Nodes that share a folder therefore
  * leave each other's journals alone.
  */
-#ifndef CULPRIT_AGENT_JOURNAL_H
-#define CULPRIT_AGENT_JOURNAL_H
+#ifndef CULPRIT_HARNESS_AGENT_JOURNAL_H
+#define CULPRIT_HARNESS_AGENT_JOURNAL_H
 
 #include <jansson.h>
 #include <stdbool.h>

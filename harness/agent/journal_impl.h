@@ -1,6 +1,6 @@
 /* What journal.c and journal_others.c share. */
-#ifndef CULPRIT_AGENT_JOURNAL_IMPL_H
-#define CULPRIT_AGENT_JOURNAL_IMPL_H
+#ifndef CULPRIT_HARNESS_AGENT_JOURNAL_IMPL_H
+#define CULPRIT_HARNESS_AGENT_JOURNAL_IMPL_H
 
 #include "harness/agent/journal.h"
 

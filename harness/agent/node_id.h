@@ -1,6 +1,6 @@
 /* Which node, since which boot: the boot, and the namespaces that the agent lives in. */
-#ifndef CULPRIT_AGENT_NODE_ID_H
-#define CULPRIT_AGENT_NODE_ID_H
+#ifndef CULPRIT_HARNESS_AGENT_NODE_ID_H
+#define CULPRIT_HARNESS_AGENT_NODE_ID_H
 
 #include "harness/base/err.h"
 

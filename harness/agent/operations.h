@@ -8,8 +8,8 @@
  *
  * operations.c knows no handler, so the orchestrator links it without the rest of the agent.
  */
-#ifndef CULPRIT_AGENT_OPERATIONS_H
-#define CULPRIT_AGENT_OPERATIONS_H
+#ifndef CULPRIT_HARNESS_AGENT_OPERATIONS_H
+#define CULPRIT_HARNESS_AGENT_OPERATIONS_H
 
 #include <jansson.h>
 #include <stdbool.h>

@@ -3,8 +3,8 @@
  * those required are there, and all have their type and range. A handler that fails fills 'e' and
  * returns the code; otherwise it answers 'id', now or later.
  */
-#ifndef CULPRIT_AGENT_OPS_H
-#define CULPRIT_AGENT_OPS_H
+#ifndef CULPRIT_HARNESS_AGENT_OPS_H
+#define CULPRIT_HARNESS_AGENT_OPS_H
 
 #include "harness/agent/agent.h"
 #include "harness/base/auto.h"

@@ -1,6 +1,6 @@
 /* The programs within culprit-agent, and how it starts itself again. */
-#ifndef CULPRIT_AGENT_PROGRAMS_H
-#define CULPRIT_AGENT_PROGRAMS_H
+#ifndef CULPRIT_HARNESS_AGENT_PROGRAMS_H
+#define CULPRIT_HARNESS_AGENT_PROGRAMS_H
 
 #include <stdbool.h>
 #include <stddef.h>

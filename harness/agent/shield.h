@@ -3,8 +3,8 @@
  * (proc(5): such a process is never chosen), and their memory locked, so that an undo waits for no
  * page of a disk that may hang. Without the rights for it they go on unshielded.
  */
-#ifndef CULPRIT_AGENT_SHIELD_H
-#define CULPRIT_AGENT_SHIELD_H
+#ifndef CULPRIT_HARNESS_AGENT_SHIELD_H
+#define CULPRIT_HARNESS_AGENT_SHIELD_H
 
 void shield_raise(void);
 

@@ -10,8 +10,8 @@
  * Where systemd runs, a transient unit outlives all three: 'culprit-agent standby', in a control
  * group of its own, started again by systemd if it is killed, too. It ends with the journal.
  */
-#ifndef CULPRIT_AGENT_STANDBY_H
-#define CULPRIT_AGENT_STANDBY_H
+#ifndef CULPRIT_HARNESS_AGENT_STANDBY_H
+#define CULPRIT_HARNESS_AGENT_STANDBY_H
 
 #include <stdbool.h>
 

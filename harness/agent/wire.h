@@ -1,6 +1,6 @@
 /* JSON objects over a SOCK_SEQPACKET pair, one a packet of at most 64 KiB. */
-#ifndef CULPRIT_AGENT_WIRE_H
-#define CULPRIT_AGENT_WIRE_H
+#ifndef CULPRIT_HARNESS_AGENT_WIRE_H
+#define CULPRIT_HARNESS_AGENT_WIRE_H
 
 #include <jansson.h>
 

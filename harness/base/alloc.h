@@ -6,8 +6,8 @@
  * The agent and everything else that runs on a node must not use them: what acts on a node handles
  * every failure.
  */
-#ifndef CULPRIT_BASE_ALLOC_H
-#define CULPRIT_BASE_ALLOC_H
+#ifndef CULPRIT_HARNESS_BASE_ALLOC_H
+#define CULPRIT_HARNESS_BASE_ALLOC_H
 
 #include <stddef.h>
 #include <stdio.h>

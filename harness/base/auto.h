@@ -4,8 +4,8 @@
  *
  * In functions of this kind 'a() ?: b()' does steps until one fails, and is the first failure.
  */
-#ifndef CULPRIT_BASE_AUTO_H
-#define CULPRIT_BASE_AUTO_H
+#ifndef CULPRIT_HARNESS_BASE_AUTO_H
+#define CULPRIT_HARNESS_BASE_AUTO_H
 
 #include <dirent.h>
 #include <jansson.h>

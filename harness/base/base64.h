@@ -1,6 +1,6 @@
 /* Base64 (RFC 4648, with padding): bytes in a line of JSON. */
-#ifndef CULPRIT_BASE_BASE64_H
-#define CULPRIT_BASE_BASE64_H
+#ifndef CULPRIT_HARNESS_BASE_BASE64_H
+#define CULPRIT_HARNESS_BASE_BASE64_H
 
 #include <stddef.h>
 #include <stdint.h>

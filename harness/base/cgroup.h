@@ -2,8 +2,8 @@
  * Control groups: where this machine keeps a controller, in a hierarchy of its own (version 1) or
  * in the unified one (version 2), and in which group a process is. cgroups(7).
  */
-#ifndef CULPRIT_BASE_CGROUP_H
-#define CULPRIT_BASE_CGROUP_H
+#ifndef CULPRIT_HARNESS_BASE_CGROUP_H
+#define CULPRIT_HARNESS_BASE_CGROUP_H
 
 #include <limits.h>
 #include <stdbool.h>

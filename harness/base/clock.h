@@ -1,6 +1,6 @@
 /* Wall clock in nanoseconds, monotonic clock and processor time in seconds. */
-#ifndef CULPRIT_BASE_CLOCK_H
-#define CULPRIT_BASE_CLOCK_H
+#ifndef CULPRIT_HARNESS_BASE_CLOCK_H
+#define CULPRIT_HARNESS_BASE_CLOCK_H
 
 #include <stdint.h>
 #include <sys/resource.h>

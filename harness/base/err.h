@@ -7,8 +7,8 @@
  *     cannot open '/srv/brick': permission denied
  * Outputs are untouched on failure. Libraries never print; main does.
  */
-#ifndef CULPRIT_BASE_ERR_H
-#define CULPRIT_BASE_ERR_H
+#ifndef CULPRIT_HARNESS_BASE_ERR_H
+#define CULPRIT_HARNESS_BASE_ERR_H
 
 /* Who can mend it. The exit code (err_exit_code) and an attempt's outcome (attempt_outcome) follow
  * from the class. */

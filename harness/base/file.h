@@ -1,6 +1,6 @@
 /* Whole files and trees of files: read, write atomically, make, give away, remove. */
-#ifndef CULPRIT_BASE_FILE_H
-#define CULPRIT_BASE_FILE_H
+#ifndef CULPRIT_HARNESS_BASE_FILE_H
+#define CULPRIT_HARNESS_BASE_FILE_H
 
 #include <stddef.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* Hashes of bytes and texts (FNV-1a), for tables whose keys nobody chooses to make them collide. */
-#ifndef CULPRIT_BASE_HASH_H
-#define CULPRIT_BASE_HASH_H
+#ifndef CULPRIT_HARNESS_BASE_HASH_H
+#define CULPRIT_HARNESS_BASE_HASH_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -4,8 +4,8 @@
  * PREFIX/lib/culprit/agent for PREFIX/bin/culprit. So an installed tree can be moved. $CULPRIT_HOME
  * and $CULPRIT_AGENT_DIR override.
  */
-#ifndef CULPRIT_BASE_HOME_H
-#define CULPRIT_BASE_HOME_H
+#ifndef CULPRIT_HARNESS_BASE_HOME_H
+#define CULPRIT_HARNESS_BASE_HOME_H
 
 #include <stddef.h>
 

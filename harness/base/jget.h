@@ -1,7 +1,7 @@
 /* Members of a JSON object by name, for objects and names that may be missing. Borrowed; 'v' may be
  * NULL. */
-#ifndef CULPRIT_BASE_JGET_H
-#define CULPRIT_BASE_JGET_H
+#ifndef CULPRIT_HARNESS_BASE_JGET_H
+#define CULPRIT_HARNESS_BASE_JGET_H
 
 #include <jansson.h>
 #include <stdbool.h>

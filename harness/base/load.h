@@ -1,7 +1,7 @@
 /* A machine's load from /proc: counters since boot, whose differences are the load of an
  * interval. */
-#ifndef CULPRIT_BASE_LOAD_H
-#define CULPRIT_BASE_LOAD_H
+#ifndef CULPRIT_HARNESS_BASE_LOAD_H
+#define CULPRIT_HARNESS_BASE_LOAD_H
 
 #include <stdint.h>
 

@@ -3,8 +3,8 @@
  *
  * They become file names, Lua keys and words on a terminal, so one rule holds for all of them.
  */
-#ifndef CULPRIT_BASE_NAME_H
-#define CULPRIT_BASE_NAME_H
+#ifndef CULPRIT_HARNESS_BASE_NAME_H
+#define CULPRIT_HARNESS_BASE_NAME_H
 
 #include "harness/base/err.h"
 

@@ -1,6 +1,6 @@
 /* Output files that appear whole, and why writing to a stream failed. */
-#ifndef CULPRIT_BASE_OUTFILE_H
-#define CULPRIT_BASE_OUTFILE_H
+#ifndef CULPRIT_HARNESS_BASE_OUTFILE_H
+#define CULPRIT_HARNESS_BASE_OUTFILE_H
 
 #include <stdio.h>
 #include <sys/types.h>

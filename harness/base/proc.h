@@ -6,8 +6,8 @@
  * by those that leave their process group or session. It is how the lab and the agent find their
  * own processes, and only these.
  */
-#ifndef CULPRIT_BASE_PROC_H
-#define CULPRIT_BASE_PROC_H
+#ifndef CULPRIT_HARNESS_BASE_PROC_H
+#define CULPRIT_HARNESS_BASE_PROC_H
 
 #include <stdbool.h>
 #include <stddef.h>

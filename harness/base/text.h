@@ -3,8 +3,8 @@
  * such as TAP: a newline becomes \n; every other control character, those that turn the direction
  * of text, and every byte that is not UTF-8, become \xNN. All other text stays as it is.
  */
-#ifndef CULPRIT_BASE_TEXT_H
-#define CULPRIT_BASE_TEXT_H
+#ifndef CULPRIT_HARNESS_BASE_TEXT_H
+#define CULPRIT_HARNESS_BASE_TEXT_H
 
 #include <stddef.h>
 #include <stdio.h>

@@ -5,8 +5,8 @@
  * A unit is required wherever one is possible, except for 0: "10" for a timeout could mean seconds
  * or milliseconds.
  */
-#ifndef CULPRIT_BASE_UNITS_H
-#define CULPRIT_BASE_UNITS_H
+#ifndef CULPRIT_HARNESS_BASE_UNITS_H
+#define CULPRIT_HARNESS_BASE_UNITS_H
 
 #include "harness/base/err.h"
 

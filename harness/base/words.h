@@ -4,8 +4,8 @@
  * backslash takes the next character literally. Nothing else is special: there are no variables, no
  * patterns, no pipes.
  */
-#ifndef CULPRIT_BASE_WORDS_H
-#define CULPRIT_BASE_WORDS_H
+#ifndef CULPRIT_HARNESS_BASE_WORDS_H
+#define CULPRIT_HARNESS_BASE_WORDS_H
 
 #include "harness/base/err.h"
 

@@ -1,6 +1,6 @@
 /* The sizes of all files below a folder, at one moment. */
-#ifndef CULPRIT_CLI_CAPTURE_FILES_H
-#define CULPRIT_CLI_CAPTURE_FILES_H
+#ifndef CULPRIT_HARNESS_CLI_CAPTURE_FILES_H
+#define CULPRIT_HARNESS_CLI_CAPTURE_FILES_H
 
 #include <stdint.h>
 

@@ -1,6 +1,6 @@
 /* A command under the tracer, with an end in any case. */
-#ifndef CULPRIT_CLI_CAPTURE_RUN_H
-#define CULPRIT_CLI_CAPTURE_RUN_H
+#ifndef CULPRIT_HARNESS_CLI_CAPTURE_RUN_H
+#define CULPRIT_HARNESS_CLI_CAPTURE_RUN_H
 
 #include "harness/base/err.h"
 

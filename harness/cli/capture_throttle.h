@@ -1,7 +1,7 @@
 /* Captures by throttling (diag/throttle): one run that learns, one for each thread that is delayed,
  * and the trace with the edges that follow. */
-#ifndef CULPRIT_CLI_CAPTURE_THROTTLE_H
-#define CULPRIT_CLI_CAPTURE_THROTTLE_H
+#ifndef CULPRIT_HARNESS_CLI_CAPTURE_THROTTLE_H
+#define CULPRIT_HARNESS_CLI_CAPTURE_THROTTLE_H
 
 #include "diag/throttle/supervisor.h"
 #include "harness/cli/capture_run.h"

@@ -1,6 +1,6 @@
 /* Options of commands that talk to ClickHouse. */
-#ifndef CULPRIT_CLI_CLICKHOUSE_OPTIONS_H
-#define CULPRIT_CLI_CLICKHOUSE_OPTIONS_H
+#ifndef CULPRIT_HARNESS_CLI_CLICKHOUSE_OPTIONS_H
+#define CULPRIT_HARNESS_CLI_CLICKHOUSE_OPTIONS_H
 
 #include "diag/ship/clickhouse.h"
 #include "harness/cli/options.h"

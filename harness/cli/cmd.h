@@ -5,8 +5,8 @@
  * one line: "culprit NAME: sentence". It returns an exit code. main checks at the end that
  * standard output was written.
  */
-#ifndef CULPRIT_CLI_CMD_H
-#define CULPRIT_CLI_CMD_H
+#ifndef CULPRIT_HARNESS_CLI_CMD_H
+#define CULPRIT_HARNESS_CLI_CMD_H
 
 #include <jansson.h>
 

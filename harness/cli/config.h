@@ -11,8 +11,8 @@
  * A key is a command, its table has the command's options by their long names. What the command
  * line says comes after it. Options that may be repeated cannot stand there.
  */
-#ifndef CULPRIT_CLI_CONFIG_H
-#define CULPRIT_CLI_CONFIG_H
+#ifndef CULPRIT_HARNESS_CLI_CONFIG_H
+#define CULPRIT_HARNESS_CLI_CONFIG_H
 
 #include "harness/cli/options.h"
 

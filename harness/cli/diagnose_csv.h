@@ -1,6 +1,6 @@
 /* Inside 'culprit diagnose --csv': detectors on time series from elsewhere. */
-#ifndef CULPRIT_CLI_DIAGNOSE_CSV_H
-#define CULPRIT_CLI_DIAGNOSE_CSV_H
+#ifndef CULPRIT_HARNESS_CLI_DIAGNOSE_CSV_H
+#define CULPRIT_HARNESS_CLI_DIAGNOSE_CSV_H
 
 #include <jansson.h>
 #include <stdbool.h>

@@ -1,6 +1,6 @@
 /* Inside 'culprit diagnose --csv': several files of series, read in turn as if they were one. */
-#ifndef CULPRIT_CLI_DIAGNOSE_FILES_H
-#define CULPRIT_CLI_DIAGNOSE_FILES_H
+#ifndef CULPRIT_HARNESS_CLI_DIAGNOSE_FILES_H
+#define CULPRIT_HARNESS_CLI_DIAGNOSE_FILES_H
 
 #include "diag/import/import.h"
 #include "harness/base/err.h"

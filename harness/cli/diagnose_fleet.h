@@ -1,6 +1,6 @@
 /* 'culprit diagnose' of series from elsewhere by the detector 'fleet': reads, judges, prints. */
-#ifndef CULPRIT_CLI_DIAGNOSE_FLEET_H
-#define CULPRIT_CLI_DIAGNOSE_FLEET_H
+#ifndef CULPRIT_HARNESS_CLI_DIAGNOSE_FLEET_H
+#define CULPRIT_HARNESS_CLI_DIAGNOSE_FLEET_H
 
 #include "harness/cli/fleet_options.h"
 #include "harness/cli/prometheus_options.h"

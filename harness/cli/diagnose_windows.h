@@ -1,7 +1,7 @@
 /* Windows of time of equal length. Where times are Unix times they begin at whole multiples of it
  * in UTC: an hour's at the hour, a day's at midnight, a week's on Monday. */
-#ifndef CULPRIT_CLI_DIAGNOSE_WINDOWS_H
-#define CULPRIT_CLI_DIAGNOSE_WINDOWS_H
+#ifndef CULPRIT_HARNESS_CLI_DIAGNOSE_WINDOWS_H
+#define CULPRIT_HARNESS_CLI_DIAGNOSE_WINDOWS_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* Inside culprit doctor: the checks and their results. */
-#ifndef CULPRIT_CLI_DOCTOR_H
-#define CULPRIT_CLI_DOCTOR_H
+#ifndef CULPRIT_HARNESS_CLI_DOCTOR_H
+#define CULPRIT_HARNESS_CLI_DOCTOR_H
 
 #include <jansson.h>
 #include <stdbool.h>

@@ -3,8 +3,8 @@
  * processors, disks and networks were in fault-free cells, by the samplers' readings. In a lab all
  * nodes share the same processors.
  */
-#ifndef CULPRIT_CLI_ENVIRONMENT_H
-#define CULPRIT_CLI_ENVIRONMENT_H
+#ifndef CULPRIT_HARNESS_CLI_ENVIRONMENT_H
+#define CULPRIT_HARNESS_CLI_ENVIRONMENT_H
 
 #include "harness/store/store.h"
 

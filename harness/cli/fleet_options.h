@@ -1,7 +1,7 @@
 /* Options of the detector 'fleet', for every command that runs it; an OPTION_GROUP row over a
  * struct fleet_given includes them. */
-#ifndef CULPRIT_CLI_FLEET_OPTIONS_H
-#define CULPRIT_CLI_FLEET_OPTIONS_H
+#ifndef CULPRIT_HARNESS_CLI_FLEET_OPTIONS_H
+#define CULPRIT_HARNESS_CLI_FLEET_OPTIONS_H
 
 #include "diag/fleet/fleet.h"
 #include "harness/cli/options.h"

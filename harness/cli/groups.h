@@ -1,6 +1,6 @@
 /* Options that several commands share; an OPTION_GROUP row includes them. */
-#ifndef CULPRIT_CLI_GROUPS_H
-#define CULPRIT_CLI_GROUPS_H
+#ifndef CULPRIT_HARNESS_CLI_GROUPS_H
+#define CULPRIT_HARNESS_CLI_GROUPS_H
 
 #include <jansson.h>
 

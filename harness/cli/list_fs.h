@@ -1,6 +1,6 @@
 /* culprit list file-systems: what each Lua file says of itself; are its programs here? */
-#ifndef CULPRIT_CLI_LIST_FS_H
-#define CULPRIT_CLI_LIST_FS_H
+#ifndef CULPRIT_HARNESS_CLI_LIST_FS_H
+#define CULPRIT_HARNESS_CLI_LIST_FS_H
 
 #include <jansson.h>
 #include <stdbool.h>

@@ -1,6 +1,6 @@
 /* culprit's own scenarios, by name. */
-#ifndef CULPRIT_CLI_LIST_SCENARIOS_H
-#define CULPRIT_CLI_LIST_SCENARIOS_H
+#ifndef CULPRIT_HARNESS_CLI_LIST_SCENARIOS_H
+#define CULPRIT_HARNESS_CLI_LIST_SCENARIOS_H
 
 #include <jansson.h>
 #include <stdbool.h>

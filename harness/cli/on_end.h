@@ -1,8 +1,8 @@
 /*
  * A command that is run when a run has ended, however it ended: to notify somebody.
  */
-#ifndef CULPRIT_CLI_ON_END_H
-#define CULPRIT_CLI_ON_END_H
+#ifndef CULPRIT_HARNESS_CLI_ON_END_H
+#define CULPRIT_HARNESS_CLI_ON_END_H
 
 #include "harness/cli/options.h"
 #include "harness/experiment/executor.h"

@@ -2,8 +2,8 @@
  * The command line as data. A command is one `struct command`, its options are rows of a table.
  * From these come parsing, --help, 'culprit help', shell completion and the manual page.
  */
-#ifndef CULPRIT_CLI_OPTIONS_H
-#define CULPRIT_CLI_OPTIONS_H
+#ifndef CULPRIT_HARNESS_CLI_OPTIONS_H
+#define CULPRIT_HARNESS_CLI_OPTIONS_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -2,8 +2,8 @@
  * What 'run', 'rescore' and 'table' end with: the table, or TAP; a JUnit file; a baseline to hold
  * it against.
  */
-#ifndef CULPRIT_CLI_OUTCOME_H
-#define CULPRIT_CLI_OUTCOME_H
+#ifndef CULPRIT_HARNESS_CLI_OUTCOME_H
+#define CULPRIT_HARNESS_CLI_OUTCOME_H
 
 #include "harness/cli/show.h"
 

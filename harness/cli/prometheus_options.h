@@ -1,7 +1,7 @@
 /* Options that name a Prometheus server and a query, for 'diagnose' and 'watch'; an OPTION_GROUP
  * row over a struct prometheus_given includes them. */
-#ifndef CULPRIT_CLI_PROMETHEUS_OPTIONS_H
-#define CULPRIT_CLI_PROMETHEUS_OPTIONS_H
+#ifndef CULPRIT_HARNESS_CLI_PROMETHEUS_OPTIONS_H
+#define CULPRIT_HARNESS_CLI_PROMETHEUS_OPTIONS_H
 
 #include "diag/import/prometheus.h"
 #include "harness/cli/options.h"

@@ -1,8 +1,8 @@
 /*
  * The data of a report: a run's store as JSON.
  */
-#ifndef CULPRIT_CLI_REPORT_DATA_H
-#define CULPRIT_CLI_REPORT_DATA_H
+#ifndef CULPRIT_HARNESS_CLI_REPORT_DATA_H
+#define CULPRIT_HARNESS_CLI_REPORT_DATA_H
 
 #include <jansson.h>
 

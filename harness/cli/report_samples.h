@@ -11,8 +11,8 @@
  * digits * 10^exponent, of 100 to 999 digits; plus 0x8000 if it is negative. Smaller numbers are
  * zero, larger ones the largest.
  */
-#ifndef CULPRIT_CLI_REPORT_SAMPLES_H
-#define CULPRIT_CLI_REPORT_SAMPLES_H
+#ifndef CULPRIT_HARNESS_CLI_REPORT_SAMPLES_H
+#define CULPRIT_HARNESS_CLI_REPORT_SAMPLES_H
 
 #include <jansson.h>
 #include <stdbool.h>

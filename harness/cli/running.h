@@ -2,8 +2,8 @@
  * What 'culprit run' and 'culprit resume' share: from a scenario and an inventory to an executor,
  * and from the end of its run to an exit code.
  */
-#ifndef CULPRIT_CLI_RUNNING_H
-#define CULPRIT_CLI_RUNNING_H
+#ifndef CULPRIT_HARNESS_CLI_RUNNING_H
+#define CULPRIT_HARNESS_CLI_RUNNING_H
 
 #include <stdbool.h>
 

@@ -1,7 +1,7 @@
 /* JSON Schemas of what commands print with --json: results/schemas/COMMAND.json, "lab-status" for
  * 'lab status'. Which commands these are is read from their options. */
-#ifndef CULPRIT_CLI_SCHEMAS_H
-#define CULPRIT_CLI_SCHEMAS_H
+#ifndef CULPRIT_HARNESS_CLI_SCHEMAS_H
+#define CULPRIT_HARNESS_CLI_SCHEMAS_H
 
 #include <stdio.h>
 

@@ -8,8 +8,8 @@
  *     import_file(path, &o->series.how, ...);
  *
  * The names --metric and --metrics are free for declarations (diag/fleet/metric.h). */
-#ifndef CULPRIT_CLI_SERIES_OPTIONS_H
-#define CULPRIT_CLI_SERIES_OPTIONS_H
+#ifndef CULPRIT_HARNESS_CLI_SERIES_OPTIONS_H
+#define CULPRIT_HARNESS_CLI_SERIES_OPTIONS_H
 
 #include "diag/import/import.h"
 #include "harness/cli/options.h"

@@ -1,8 +1,8 @@
 /*
  * The shards of a run (culprit run --shard i/n) taken as the run that they are parts of.
  */
-#ifndef CULPRIT_CLI_SHARDS_H
-#define CULPRIT_CLI_SHARDS_H
+#ifndef CULPRIT_HARNESS_CLI_SHARDS_H
+#define CULPRIT_HARNESS_CLI_SHARDS_H
 
 #include "harness/scenario/shard.h"
 #include "harness/store/store.h"

@@ -1,6 +1,6 @@
 /* culprit ship --follow: logs that are being written, shipped as they grow. */
-#ifndef CULPRIT_CLI_SHIP_FOLLOW_H
-#define CULPRIT_CLI_SHIP_FOLLOW_H
+#ifndef CULPRIT_HARNESS_CLI_SHIP_FOLLOW_H
+#define CULPRIT_HARNESS_CLI_SHIP_FOLLOW_H
 
 #include "diag/ship/ship.h"
 

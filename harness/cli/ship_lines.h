@@ -1,7 +1,7 @@
 /* JSON lines as a sink of logs: {"table":"events","time_ns":...}, one row a line, without columns
  * that have no value. */
-#ifndef CULPRIT_CLI_SHIP_LINES_H
-#define CULPRIT_CLI_SHIP_LINES_H
+#ifndef CULPRIT_HARNESS_CLI_SHIP_LINES_H
+#define CULPRIT_HARNESS_CLI_SHIP_LINES_H
 
 #include "diag/ship/ship.h"
 

@@ -1,6 +1,6 @@
 /* The requests of a run's attempts as logs that are shipped. */
-#ifndef CULPRIT_CLI_SHIP_REQUESTS_H
-#define CULPRIT_CLI_SHIP_REQUESTS_H
+#ifndef CULPRIT_HARNESS_CLI_SHIP_REQUESTS_H
+#define CULPRIT_HARNESS_CLI_SHIP_REQUESTS_H
 
 #include "diag/ship/ship.h"
 #include "harness/judging/recorded.h"

@@ -1,6 +1,6 @@
 /* What several commands print. */
-#ifndef CULPRIT_CLI_SHOW_H
-#define CULPRIT_CLI_SHOW_H
+#ifndef CULPRIT_HARNESS_CLI_SHOW_H
+#define CULPRIT_HARNESS_CLI_SHOW_H
 
 #include <stdbool.h>
 #include <stdio.h>

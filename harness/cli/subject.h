@@ -1,6 +1,6 @@
 /* What a query or a search for findings is about: a run, or logs. */
-#ifndef CULPRIT_CLI_SUBJECT_H
-#define CULPRIT_CLI_SUBJECT_H
+#ifndef CULPRIT_HARNESS_CLI_SUBJECT_H
+#define CULPRIT_HARNESS_CLI_SUBJECT_H
 
 #include "harness/judging/run_tables.h"
 

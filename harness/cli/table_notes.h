@@ -1,6 +1,6 @@
 /* What stands below the tables of a run (struct table_notes): its cells, attempts and remarks. */
-#ifndef CULPRIT_CLI_TABLE_NOTES_H
-#define CULPRIT_CLI_TABLE_NOTES_H
+#ifndef CULPRIT_HARNESS_CLI_TABLE_NOTES_H
+#define CULPRIT_HARNESS_CLI_TABLE_NOTES_H
 
 #include "harness/judging/scoring.h"
 #include "results/table.h"

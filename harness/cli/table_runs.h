@@ -1,6 +1,6 @@
 /* culprit table of several runs: side by side, or added up. */
-#ifndef CULPRIT_CLI_TABLE_RUNS_H
-#define CULPRIT_CLI_TABLE_RUNS_H
+#ifndef CULPRIT_HARNESS_CLI_TABLE_RUNS_H
+#define CULPRIT_HARNESS_CLI_TABLE_RUNS_H
 
 #include "harness/cli/outcome.h"
 

@@ -1,6 +1,6 @@
 /* What happened in each cell, and what was said of it, in a sentence for each detector. */
-#ifndef CULPRIT_CLI_TABLE_WORDS_H
-#define CULPRIT_CLI_TABLE_WORDS_H
+#ifndef CULPRIT_HARNESS_CLI_TABLE_WORDS_H
+#define CULPRIT_HARNESS_CLI_TABLE_WORDS_H
 
 #include "harness/judging/scoring.h"
 

@@ -1,6 +1,6 @@
 /* 'culprit timeline' of a trace of 'culprit capture'. */
-#ifndef CULPRIT_CLI_TIMELINE_CAPTURE_H
-#define CULPRIT_CLI_TIMELINE_CAPTURE_H
+#ifndef CULPRIT_HARNESS_CLI_TIMELINE_CAPTURE_H
+#define CULPRIT_HARNESS_CLI_TIMELINE_CAPTURE_H
 
 #include "harness/cli/options.h"
 #include "harness/cli/timeline_output.h"

@@ -1,6 +1,6 @@
 /* culprit timeline --live: the last cell that ended, in a browser, while the run goes on. */
-#ifndef CULPRIT_CLI_TIMELINE_LIVE_H
-#define CULPRIT_CLI_TIMELINE_LIVE_H
+#ifndef CULPRIT_HARNESS_CLI_TIMELINE_LIVE_H
+#define CULPRIT_HARNESS_CLI_TIMELINE_LIVE_H
 
 #include "harness/timeline/cell.h"
 

@@ -1,6 +1,6 @@
 /* The files of 'culprit timeline'. */
-#ifndef CULPRIT_CLI_TIMELINE_OUTPUT_H
-#define CULPRIT_CLI_TIMELINE_OUTPUT_H
+#ifndef CULPRIT_HARNESS_CLI_TIMELINE_OUTPUT_H
+#define CULPRIT_HARNESS_CLI_TIMELINE_OUTPUT_H
 
 #include <stdbool.h>
 

@@ -1,6 +1,6 @@
 /* culprit trace --inventory. */
-#ifndef CULPRIT_CLI_TRACE_CLUSTER_H
-#define CULPRIT_CLI_TRACE_CLUSTER_H
+#ifndef CULPRIT_HARNESS_CLI_TRACE_CLUSTER_H
+#define CULPRIT_HARNESS_CLI_TRACE_CLUSTER_H
 
 #include "harness/cli/options.h"
 

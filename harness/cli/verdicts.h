@@ -1,6 +1,6 @@
 /* Prints verdicts: which servers are indicted, by which metric, since when, on what evidence. */
-#ifndef CULPRIT_CLI_VERDICTS_H
-#define CULPRIT_CLI_VERDICTS_H
+#ifndef CULPRIT_HARNESS_CLI_VERDICTS_H
+#define CULPRIT_HARNESS_CLI_VERDICTS_H
 
 #include <jansson.h>
 #include <stdbool.h>

@@ -1,8 +1,8 @@
 /*
  * Cluster: the inventory's hosts, connected, with what the file-system adapter found on them.
  */
-#ifndef CULPRIT_HARNESS_CLUSTER_H
-#define CULPRIT_HARNESS_CLUSTER_H
+#ifndef CULPRIT_HARNESS_CLUSTER_CLUSTER_H
+#define CULPRIT_HARNESS_CLUSTER_CLUSTER_H
 
 #include <jansson.h>
 

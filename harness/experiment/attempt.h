@@ -7,8 +7,8 @@
  * A fault that acts from the start (a server misconfigured before it is used) is injected before
  * the tracers start and undone after they stop.
  */
-#ifndef CULPRIT_HARNESS_ATTEMPT_H
-#define CULPRIT_HARNESS_ATTEMPT_H
+#ifndef CULPRIT_HARNESS_EXPERIMENT_ATTEMPT_H
+#define CULPRIT_HARNESS_EXPERIMENT_ATTEMPT_H
 
 #include <signal.h>
 

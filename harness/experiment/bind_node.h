@@ -5,8 +5,8 @@
  * Every act is remembered in C, so that the executor undoes all of them, newest first, whatever the
  * script did or failed to do. If the orchestrator cannot, the node's guard does.
  */
-#ifndef CULPRIT_HARNESS_BIND_NODE_H
-#define CULPRIT_HARNESS_BIND_NODE_H
+#ifndef CULPRIT_HARNESS_EXPERIMENT_BIND_NODE_H
+#define CULPRIT_HARNESS_EXPERIMENT_BIND_NODE_H
 
 #include <lua.h>
 

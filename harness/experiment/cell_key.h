@@ -8,8 +8,8 @@
  * can be judged again. A cell's key is the SHA-256 over the inputs that concern it and its own
  * place in the plan.
  */
-#ifndef CULPRIT_HARNESS_KEY_H
-#define CULPRIT_HARNESS_KEY_H
+#ifndef CULPRIT_HARNESS_EXPERIMENT_CELL_KEY_H
+#define CULPRIT_HARNESS_EXPERIMENT_CELL_KEY_H
 
 #include <jansson.h>
 

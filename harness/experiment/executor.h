@@ -2,8 +2,8 @@
  * Executor: connects the cluster, prepares what the plan needs, runs its cells until each has a
  * confirmed attempt or has used up its tries, and judges as it goes.
  */
-#ifndef CULPRIT_HARNESS_EXEC_H
-#define CULPRIT_HARNESS_EXEC_H
+#ifndef CULPRIT_HARNESS_EXPERIMENT_EXECUTOR_H
+#define CULPRIT_HARNESS_EXPERIMENT_EXECUTOR_H
 
 #include "harness/experiment/attempt.h"
 

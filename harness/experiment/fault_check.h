@@ -1,6 +1,6 @@
 /* Whether a fault can run on a cluster, asked before an attempt. */
-#ifndef CULPRIT_HARNESS_FAULT_CHECK_H
-#define CULPRIT_HARNESS_FAULT_CHECK_H
+#ifndef CULPRIT_HARNESS_EXPERIMENT_FAULT_CHECK_H
+#define CULPRIT_HARNESS_EXPERIMENT_FAULT_CHECK_H
 
 #include "harness/experiment/bind_node.h"
 

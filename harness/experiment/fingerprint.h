@@ -2,8 +2,8 @@
  * Fingerprints: what of a node an attempt must leave as it was (mounts, firewall tables, processes
  * ...), as the agent's operation 'fingerprint' reports it.
  */
-#ifndef CULPRIT_HARNESS_FINGERPRINT_H
-#define CULPRIT_HARNESS_FINGERPRINT_H
+#ifndef CULPRIT_HARNESS_EXPERIMENT_FINGERPRINT_H
+#define CULPRIT_HARNESS_EXPERIMENT_FINGERPRINT_H
 
 #include "harness/cluster/cluster.h"
 

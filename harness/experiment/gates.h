@@ -9,8 +9,8 @@
  * sees the others' work, including this run's. There, load, process, steal and pressure are only
  * recorded unless the scenario gives their limits.
  */
-#ifndef CULPRIT_HARNESS_GATES_H
-#define CULPRIT_HARNESS_GATES_H
+#ifndef CULPRIT_HARNESS_EXPERIMENT_GATES_H
+#define CULPRIT_HARNESS_EXPERIMENT_GATES_H
 
 #include <jansson.h>
 #include <signal.h>

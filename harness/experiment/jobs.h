@@ -2,8 +2,8 @@
  * Jobs: what runs on the nodes for the length of an attempt, and is started and stopped by it. A
  * row in job_kinds describes each kind; nothing else tells the kinds apart.
  */
-#ifndef CULPRIT_HARNESS_JOBS_H
-#define CULPRIT_HARNESS_JOBS_H
+#ifndef CULPRIT_HARNESS_EXPERIMENT_JOBS_H
+#define CULPRIT_HARNESS_EXPERIMENT_JOBS_H
 
 #include "harness/cluster/cluster.h"
 

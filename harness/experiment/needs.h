@@ -4,8 +4,8 @@
  * A list of needs is a JSON array of {program, package (or null), workloads: [name, ...]}, by first
  * mention.
  */
-#ifndef CULPRIT_HARNESS_NEEDS_H
-#define CULPRIT_HARNESS_NEEDS_H
+#ifndef CULPRIT_HARNESS_EXPERIMENT_NEEDS_H
+#define CULPRIT_HARNESS_EXPERIMENT_NEEDS_H
 
 #include "harness/remote/node.h"
 #include "harness/scenario/part.h"

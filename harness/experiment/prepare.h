@@ -2,8 +2,8 @@
  * Preparation of a run, between the connection to its cluster and its first cell: what cannot run
  * there is left out of the plan or refused, and the workloads' data is made.
  */
-#ifndef CULPRIT_HARNESS_PREPARE_H
-#define CULPRIT_HARNESS_PREPARE_H
+#ifndef CULPRIT_HARNESS_EXPERIMENT_PREPARE_H
+#define CULPRIT_HARNESS_EXPERIMENT_PREPARE_H
 
 #include "harness/experiment/executor.h"
 

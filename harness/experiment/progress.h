@@ -7,8 +7,8 @@
  * RUN/run.log gets every line with its time, and each step of each attempt. RUN/status.json is for
  * 'culprit status'; it is replaced as a whole, so that readers never hold up the run.
  */
-#ifndef CULPRIT_HARNESS_PROGRESS_H
-#define CULPRIT_HARNESS_PROGRESS_H
+#ifndef CULPRIT_HARNESS_EXPERIMENT_PROGRESS_H
+#define CULPRIT_HARNESS_EXPERIMENT_PROGRESS_H
 
 #include <stdbool.h>
 #include <stddef.h>

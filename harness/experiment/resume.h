@@ -2,8 +2,8 @@
  * Resume: scans what an interrupted run's folder holds, mends it, and marks in the plan what is
  * done.
  */
-#ifndef CULPRIT_HARNESS_RESUME_H
-#define CULPRIT_HARNESS_RESUME_H
+#ifndef CULPRIT_HARNESS_EXPERIMENT_RESUME_H
+#define CULPRIT_HARNESS_EXPERIMENT_RESUME_H
 
 #include "harness/experiment/attempt.h"
 

@@ -3,8 +3,8 @@
  * running attempt undo its fault and end. The third kills the process, whatever its threads do; the
  * nodes' guards then undo what is left.
  */
-#ifndef CULPRIT_HARNESS_SIGNALS_H
-#define CULPRIT_HARNESS_SIGNALS_H
+#ifndef CULPRIT_HARNESS_EXPERIMENT_SIGNALS_H
+#define CULPRIT_HARNESS_EXPERIMENT_SIGNALS_H
 
 #include <signal.h>
 

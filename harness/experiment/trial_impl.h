@@ -2,8 +2,8 @@
  * Trial: an attempt while it goes on, shared by the files that make one. attempt.c has the order of
  * its steps.
  */
-#ifndef CULPRIT_HARNESS_TRIAL_IMPL_H
-#define CULPRIT_HARNESS_TRIAL_IMPL_H
+#ifndef CULPRIT_HARNESS_EXPERIMENT_TRIAL_IMPL_H
+#define CULPRIT_HARNESS_EXPERIMENT_TRIAL_IMPL_H
 
 #include "harness/experiment/attempt.h"
 #include "harness/experiment/jobs.h"

@@ -6,8 +6,8 @@
  * 'check' and 'kind' are left out if messages' heads do not tell; the object is empty if no message
  * is bulk data.
  */
-#ifndef CULPRIT_FS_BULK_H
-#define CULPRIT_FS_BULK_H
+#ifndef CULPRIT_HARNESS_FS_BULK_H
+#define CULPRIT_HARNESS_FS_BULK_H
 
 #include <jansson.h>
 

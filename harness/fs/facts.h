@@ -1,6 +1,6 @@
 /* What an adapter's data fields say (storage, empty_storage, cannot, missing). */
-#ifndef CULPRIT_FS_FACTS_H
-#define CULPRIT_FS_FACTS_H
+#ifndef CULPRIT_HARNESS_FS_FACTS_H
+#define CULPRIT_HARNESS_FS_FACTS_H
 
 #include <jansson.h>
 

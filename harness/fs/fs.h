@@ -2,8 +2,8 @@
  * File-system adapters: what the harness must know about one file system, in a Lua file
  * harness/fs/TYPE.lua (typed in harness/lua/culprit.meta.lua).
  */
-#ifndef CULPRIT_FS_FS_H
-#define CULPRIT_FS_FS_H
+#ifndef CULPRIT_HARNESS_FS_FS_H
+#define CULPRIT_HARNESS_FS_FS_H
 
 #include <jansson.h>
 #include <stdbool.h>

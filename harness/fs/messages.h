@@ -1,6 +1,6 @@
 /* A file system's messages and layers, from its Lua file. */
-#ifndef CULPRIT_FS_MESSAGES_H
-#define CULPRIT_FS_MESSAGES_H
+#ifndef CULPRIT_HARNESS_FS_MESSAGES_H
+#define CULPRIT_HARNESS_FS_MESSAGES_H
 
 #include "diag/flow/protocol.h"
 #include "harness/lua/luax.h"

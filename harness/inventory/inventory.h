@@ -6,8 +6,8 @@
  * How a host is reached is decided here: by the file, else by the user's SSH configuration, else by
  * ssh's defaults.
  */
-#ifndef CULPRIT_HARNESS_INVENTORY_H
-#define CULPRIT_HARNESS_INVENTORY_H
+#ifndef CULPRIT_HARNESS_INVENTORY_INVENTORY_H
+#define CULPRIT_HARNESS_INVENTORY_INVENTORY_H
 
 #include <stddef.h>
 

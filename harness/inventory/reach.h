@@ -1,6 +1,6 @@
 /* Inside of harness/inventory: from a node's entry to the way to reach the host. */
-#ifndef CULPRIT_HARNESS_REACH_H
-#define CULPRIT_HARNESS_REACH_H
+#ifndef CULPRIT_HARNESS_INVENTORY_REACH_H
+#define CULPRIT_HARNESS_INVENTORY_REACH_H
 
 #include "harness/inventory/inventory.h"
 #include "harness/inventory/ssh_config.h"

@@ -1,6 +1,6 @@
 /* The order of faults, workloads and metrics in tables. */
-#ifndef CULPRIT_JUDGING_AXES_H
-#define CULPRIT_JUDGING_AXES_H
+#ifndef CULPRIT_HARNESS_JUDGING_AXES_H
+#define CULPRIT_HARNESS_JUDGING_AXES_H
 
 #include "diag/judge/score.h"
 #include "harness/store/store.h"

@@ -3,8 +3,8 @@
  * behind it, as far as flows bind them (flows.h): written down as rows while an attempt is
  * followed.
  */
-#ifndef CULPRIT_HARNESS_FAILURES_H
-#define CULPRIT_HARNESS_FAILURES_H
+#ifndef CULPRIT_HARNESS_JUDGING_FAILURES_H
+#define CULPRIT_HARNESS_JUDGING_FAILURES_H
 
 #include <stdio.h>
 

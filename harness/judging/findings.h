@@ -2,8 +2,8 @@
  * Findings: patterns in logs, each a query with an explanation (diag/findings/NAME.lua, or a file
  * of the user's; harness/lua/templates/finding.lua shows how). A row of the query is a finding.
  */
-#ifndef CULPRIT_HARNESS_FINDINGS_H
-#define CULPRIT_HARNESS_FINDINGS_H
+#ifndef CULPRIT_HARNESS_JUDGING_FINDINGS_H
+#define CULPRIT_HARNESS_JUDGING_FINDINGS_H
 
 #include "diag/query/query.h"
 

@@ -13,8 +13,8 @@
  * raw time minus flows_clock_ns(node) is, too, as exactly as the run measured it over SSH. The
  * intervals that messages give (flow_clock) are between nodes and much narrower.
  */
-#ifndef CULPRIT_HARNESS_FLOWS_H
-#define CULPRIT_HARNESS_FLOWS_H
+#ifndef CULPRIT_HARNESS_JUDGING_FLOWS_H
+#define CULPRIT_HARNESS_JUDGING_FLOWS_H
 
 #include "diag/flow/flow.h"
 #include "harness/store/store.h"

@@ -12,8 +12,8 @@
  *
  * The null detectors are judged with every run, whether or not the scenario names them.
  */
-#ifndef CULPRIT_HARNESS_JUDGE_H
-#define CULPRIT_HARNESS_JUDGE_H
+#ifndef CULPRIT_HARNESS_JUDGING_JUDGE_H
+#define CULPRIT_HARNESS_JUDGING_JUDGE_H
 
 #include "harness/store/store.h"
 

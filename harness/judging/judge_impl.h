@@ -1,6 +1,6 @@
 /* What the files of the judge share. */
-#ifndef CULPRIT_HARNESS_JUDGE_IMPL_H
-#define CULPRIT_HARNESS_JUDGE_IMPL_H
+#ifndef CULPRIT_HARNESS_JUDGING_JUDGE_IMPL_H
+#define CULPRIT_HARNESS_JUDGING_JUDGE_IMPL_H
 
 #include "diag/judge/columns.h"
 #include "diag/judge/detector.h"

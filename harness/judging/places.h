@@ -11,8 +11,8 @@
  * clock_offset_ns: the node's clock minus the orchestrator's; sampled: a log of the node's sampler
  * exists
  */
-#ifndef CULPRIT_HARNESS_PLACES_H
-#define CULPRIT_HARNESS_PLACES_H
+#ifndef CULPRIT_HARNESS_JUDGING_PLACES_H
+#define CULPRIT_HARNESS_JUDGING_PLACES_H
 
 #include <jansson.h>
 

@@ -2,8 +2,8 @@
  * The logs that a run recorded, for queries: each with its node, its place in the cluster, its
  * attempt and when the attempt's fault acted. The run's own tables, as the same queries see them.
  */
-#ifndef CULPRIT_HARNESS_RECORDED_H
-#define CULPRIT_HARNESS_RECORDED_H
+#ifndef CULPRIT_HARNESS_JUDGING_RECORDED_H
+#define CULPRIT_HARNESS_JUDGING_RECORDED_H
 
 #include "diag/query/query.h"
 #include "harness/store/store.h"

@@ -5,8 +5,8 @@
  * Besides the traces it needs the description of the cluster that is kept with the attempt
  * (places.h), so that a recorded run can be reduced again without the cluster (remeasure.h).
  */
-#ifndef CULPRIT_HARNESS_REDUCE_H
-#define CULPRIT_HARNESS_REDUCE_H
+#ifndef CULPRIT_HARNESS_JUDGING_REDUCE_H
+#define CULPRIT_HARNESS_JUDGING_REDUCE_H
 
 #include "harness/store/store.h"
 

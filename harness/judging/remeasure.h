@@ -2,8 +2,8 @@
  * Measuring a recorded run again: reduces its traces as if it had just been run, so that an old run
  * gets what newer versions derive from traces. Needs no cluster and no privilege.
  */
-#ifndef CULPRIT_HARNESS_REMEASURE_H
-#define CULPRIT_HARNESS_REMEASURE_H
+#ifndef CULPRIT_HARNESS_JUDGING_REMEASURE_H
+#define CULPRIT_HARNESS_JUDGING_REMEASURE_H
 
 #include "harness/judging/judge.h"
 #include "harness/store/store.h"

@@ -3,8 +3,8 @@
  * the tables is asked (diag/query/source.h). What was found of an attempt is kept for the next
  * question, in files without names. Threads may ask at the same time.
  */
-#ifndef CULPRIT_HARNESS_RUN_REQUESTS_H
-#define CULPRIT_HARNESS_RUN_REQUESTS_H
+#ifndef CULPRIT_HARNESS_JUDGING_RUN_REQUESTS_H
+#define CULPRIT_HARNESS_JUDGING_RUN_REQUESTS_H
 
 #include <signal.h>
 

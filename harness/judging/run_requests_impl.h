@@ -1,6 +1,6 @@
 /* The inside of run_requests: what follows attempts, and the source of what was found. */
-#ifndef CULPRIT_HARNESS_RUN_REQUESTS_IMPL_H
-#define CULPRIT_HARNESS_RUN_REQUESTS_IMPL_H
+#ifndef CULPRIT_HARNESS_JUDGING_RUN_REQUESTS_IMPL_H
+#define CULPRIT_HARNESS_JUDGING_RUN_REQUESTS_IMPL_H
 
 #include <pthread.h>
 #include <stdio.h>

@@ -3,8 +3,8 @@
  * and those that are made of all logs of an attempt (requests, failures). Read once; any number of
  * queries may follow, from any thread.
  */
-#ifndef CULPRIT_HARNESS_RUN_TABLES_H
-#define CULPRIT_HARNESS_RUN_TABLES_H
+#ifndef CULPRIT_HARNESS_JUDGING_RUN_TABLES_H
+#define CULPRIT_HARNESS_JUDGING_RUN_TABLES_H
 
 #include "harness/judging/recorded.h"
 #include "harness/judging/run_requests.h"

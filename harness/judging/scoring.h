@@ -3,8 +3,8 @@
  *
  * Ground truth and verdicts meet nowhere else; by then all detectors have answered.
  */
-#ifndef CULPRIT_HARNESS_SCORING_H
-#define CULPRIT_HARNESS_SCORING_H
+#ifndef CULPRIT_HARNESS_JUDGING_SCORING_H
+#define CULPRIT_HARNESS_JUDGING_SCORING_H
 
 #include "diag/judge/score.h"
 #include "harness/store/store.h"

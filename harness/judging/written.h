@@ -3,8 +3,8 @@
  * harness/experiment/trial_impl.h), for readers of logs: each writing is a row like the attempt's
  * own (ROWS_TRACED), but for its logs, which are about a part of the cell.
  */
-#ifndef CULPRIT_HARNESS_WRITTEN_H
-#define CULPRIT_HARNESS_WRITTEN_H
+#ifndef CULPRIT_HARNESS_JUDGING_WRITTEN_H
+#define CULPRIT_HARNESS_JUDGING_WRITTEN_H
 
 #include <jansson.h>
 #include <stdbool.h>

@@ -4,8 +4,8 @@
  *
  * A name with a slash, or that ends in ".lua", is a path relative to the file that names it.
  */
-#ifndef CULPRIT_LUA_LIBRARY_H
-#define CULPRIT_LUA_LIBRARY_H
+#ifndef CULPRIT_HARNESS_LUA_LIBRARY_H
+#define CULPRIT_HARNESS_LUA_LIBRARY_H
 
 #include <jansson.h>
 

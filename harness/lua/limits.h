@@ -7,8 +7,8 @@
  * C function one second later (pattern matching can take years) cannot be unwound: the process
  * ends.
  */
-#ifndef CULPRIT_LUA_LIMITS_H
-#define CULPRIT_LUA_LIMITS_H
+#ifndef CULPRIT_HARNESS_LUA_LIMITS_H
+#define CULPRIT_HARNESS_LUA_LIMITS_H
 
 #include <lua.h>
 

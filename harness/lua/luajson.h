@@ -2,8 +2,8 @@
  * Values between Lua and JSON. A Lua table with elements 1..n and no other key is an array (also an
  * empty table); one with string keys only is an object.
  */
-#ifndef CULPRIT_LUA_LUAJSON_H
-#define CULPRIT_LUA_LUAJSON_H
+#ifndef CULPRIT_HARNESS_LUA_LUAJSON_H
+#define CULPRIT_HARNESS_LUA_LUAJSON_H
 
 #include <jansson.h>
 #include <lua.h>

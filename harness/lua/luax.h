@@ -13,8 +13,8 @@
  * fails with file and line. If it is inside a C function that does not return, the process prints
  * file and line and exits with 2.
  */
-#ifndef CULPRIT_LUA_LUAX_H
-#define CULPRIT_LUA_LUAX_H
+#ifndef CULPRIT_HARNESS_LUA_LUAX_H
+#define CULPRIT_HARNESS_LUA_LUAX_H
 
 #include <lua.h>
 #include <stdbool.h>

@@ -16,8 +16,8 @@
  * detach, and the command ends with all its descendants on its client; what it had started on other
  * nodes is for its own launching program to end.
  */
-#ifndef CULPRIT_RECORDING_JOB_H
-#define CULPRIT_RECORDING_JOB_H
+#ifndef CULPRIT_HARNESS_RECORDING_JOB_H
+#define CULPRIT_HARNESS_RECORDING_JOB_H
 
 #include <signal.h>
 

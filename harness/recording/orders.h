@@ -2,8 +2,8 @@
  * Orders to a running capture: lines over a Unix socket, FOLDER/control, which only its owner may
  * open. Each line gets one line as its answer, in order.
  */
-#ifndef CULPRIT_RECORDING_ORDERS_H
-#define CULPRIT_RECORDING_ORDERS_H
+#ifndef CULPRIT_HARNESS_RECORDING_ORDERS_H
+#define CULPRIT_HARNESS_RECORDING_ORDERS_H
 
 #include "harness/base/err.h"
 

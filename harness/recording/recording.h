@@ -18,8 +18,8 @@
  *
  * A node that is lost ends it; what the others have is fetched.
  */
-#ifndef CULPRIT_RECORDING_RECORDING_H
-#define CULPRIT_RECORDING_RECORDING_H
+#ifndef CULPRIT_HARNESS_RECORDING_RECORDING_H
+#define CULPRIT_HARNESS_RECORDING_RECORDING_H
 
 #include <jansson.h>
 #include <signal.h>

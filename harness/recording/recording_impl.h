@@ -1,6 +1,6 @@
 /* The inside of a recording. */
-#ifndef CULPRIT_RECORDING_IMPL_H
-#define CULPRIT_RECORDING_IMPL_H
+#ifndef CULPRIT_HARNESS_RECORDING_RECORDING_IMPL_H
+#define CULPRIT_HARNESS_RECORDING_RECORDING_IMPL_H
 
 #include "harness/cluster/cluster.h"
 #include "harness/recording/orders.h"

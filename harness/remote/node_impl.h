@@ -10,8 +10,8 @@
  * such a call the thread sets 'watch_ns'; the set's watchdog shuts the socket down when that moment
  * has passed, and libssh comes back with an error.
  */
-#ifndef CULPRIT_HARNESS_NODE_IMPL_H
-#define CULPRIT_HARNESS_NODE_IMPL_H
+#ifndef CULPRIT_HARNESS_REMOTE_NODE_IMPL_H
+#define CULPRIT_HARNESS_REMOTE_NODE_IMPL_H
 
 #include <libssh/callbacks.h>
 #include <libssh/libssh.h>

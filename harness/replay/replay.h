@@ -24,8 +24,8 @@
  *	calls             {name: {n, p50_s, p90_s, p99_s, max_s}}: all passes
  *	round_trip_s      of a line to another client and back, the worst of them
  */
-#ifndef CULPRIT_REPLAY_REPLAY_H
-#define CULPRIT_REPLAY_REPLAY_H
+#ifndef CULPRIT_HARNESS_REPLAY_REPLAY_H
+#define CULPRIT_HARNESS_REPLAY_REPLAY_H
 
 #include <jansson.h>
 #include <signal.h>

@@ -3,8 +3,8 @@
  * folder of the replay's own. They hold made-up bytes, written (not sparse), so that storage has
  * something to read.
  */
-#ifndef CULPRIT_REPLAYER_FILES_H
-#define CULPRIT_REPLAYER_FILES_H
+#ifndef CULPRIT_HARNESS_REPLAYER_FILES_H
+#define CULPRIT_HARNESS_REPLAYER_FILES_H
 
 #include <stdbool.h>
 #include <stdint.h>

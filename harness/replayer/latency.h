@@ -1,6 +1,6 @@
 /* Counts of durations, by buckets that are 6 % wide. */
-#ifndef CULPRIT_REPLAYER_LATENCY_H
-#define CULPRIT_REPLAYER_LATENCY_H
+#ifndef CULPRIT_HARNESS_REPLAYER_LATENCY_H
+#define CULPRIT_HARNESS_REPLAYER_LATENCY_H
 
 #include <stdint.h>
 

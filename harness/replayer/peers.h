@@ -17,8 +17,8 @@
  *
  * Nothing waits for ever: when no node has done anything for 'stall_s', what waits ends.
  */
-#ifndef CULPRIT_REPLAYER_PEERS_H
-#define CULPRIT_REPLAYER_PEERS_H
+#ifndef CULPRIT_HARNESS_REPLAYER_PEERS_H
+#define CULPRIT_HARNESS_REPLAYER_PEERS_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -14,8 +14,8 @@
  * Computing is processor time of the thread: it spins until it has used as much, counting from the
  * end of its last op, so that the replay's own work is part of it.
  */
-#ifndef CULPRIT_REPLAYER_REPLAYER_H
-#define CULPRIT_REPLAYER_REPLAYER_H
+#ifndef CULPRIT_HARNESS_REPLAYER_REPLAYER_H
+#define CULPRIT_HARNESS_REPLAYER_REPLAYER_H
 
 #include <stdbool.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* What the threads of a replay on one node share. Inside of harness/replayer. */
-#ifndef CULPRIT_REPLAYER_STAGE_H
-#define CULPRIT_REPLAYER_STAGE_H
+#ifndef CULPRIT_HARNESS_REPLAYER_STAGE_H
+#define CULPRIT_HARNESS_REPLAYER_STAGE_H
 
 #include <pthread.h>
 #include <stdatomic.h>

@@ -2,8 +2,8 @@
  * Parts: the faults and workloads that a scenario names, each a Lua file that returns a table
  * (typed in harness/lua/culprit.meta.lua), with the parameters that the scenario gives it.
  */
-#ifndef CULPRIT_SCENARIO_PART_H
-#define CULPRIT_SCENARIO_PART_H
+#ifndef CULPRIT_HARNESS_SCENARIO_PART_H
+#define CULPRIT_HARNESS_SCENARIO_PART_H
 
 #include <jansson.h>
 

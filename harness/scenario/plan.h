@@ -10,8 +10,8 @@
  * A scenario that measures run times has cells workload x tracer instead, with untraced ones in
  * each block; those of a block are compared with each other.
  */
-#ifndef CULPRIT_SCENARIO_PLAN_H
-#define CULPRIT_SCENARIO_PLAN_H
+#ifndef CULPRIT_HARNESS_SCENARIO_PLAN_H
+#define CULPRIT_HARNESS_SCENARIO_PLAN_H
 
 #include <stdint.h>
 

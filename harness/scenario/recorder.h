@@ -8,8 +8,8 @@
  *
  * What the scenario's tracer records is judged as without it.
  */
-#ifndef CULPRIT_SCENARIO_RECORDER_H
-#define CULPRIT_SCENARIO_RECORDER_H
+#ifndef CULPRIT_HARNESS_SCENARIO_RECORDER_H
+#define CULPRIT_HARNESS_SCENARIO_RECORDER_H
 
 #include "harness/scenario/tracing.h"
 

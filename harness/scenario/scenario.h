@@ -2,8 +2,8 @@
  * Scenario: a user's Lua file. Loading checks everything that can be known without a node, so that
  * mistakes are reported before any host is touched.
  */
-#ifndef CULPRIT_SCENARIO_SCENARIO_H
-#define CULPRIT_SCENARIO_SCENARIO_H
+#ifndef CULPRIT_HARNESS_SCENARIO_SCENARIO_H
+#define CULPRIT_HARNESS_SCENARIO_SCENARIO_H
 
 #include "harness/scenario/gate_limits.h"
 #include "harness/scenario/part.h"

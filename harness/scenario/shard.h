@@ -11,8 +11,8 @@
  *
  * A shard's cells keep the numbers, victims and order that they have in the plan.
  */
-#ifndef CULPRIT_SCENARIO_SHARD_H
-#define CULPRIT_SCENARIO_SHARD_H
+#ifndef CULPRIT_HARNESS_SCENARIO_SHARD_H
+#define CULPRIT_HARNESS_SCENARIO_SHARD_H
 
 #include "harness/scenario/plan.h"
 

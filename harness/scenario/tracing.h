@@ -8,8 +8,8 @@
  *
  * 'tracers' is a dimension of the plan, for scenarios that measure run times (measure = "runtime").
  */
-#ifndef CULPRIT_SCENARIO_TRACING_H
-#define CULPRIT_SCENARIO_TRACING_H
+#ifndef CULPRIT_HARNESS_SCENARIO_TRACING_H
+#define CULPRIT_HARNESS_SCENARIO_TRACING_H
 
 #include <jansson.h>
 

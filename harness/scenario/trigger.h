@@ -12,8 +12,8 @@
  * load = what the agent's operation 'load' tells (harness/agent/PROTOCOL.md) } } }. Locals of the
  * file keep their values from call to call.
  */
-#ifndef CULPRIT_SCENARIO_TRIGGER_H
-#define CULPRIT_SCENARIO_TRIGGER_H
+#ifndef CULPRIT_HARNESS_SCENARIO_TRIGGER_H
+#define CULPRIT_HARNESS_SCENARIO_TRIGGER_H
 
 #include <jansson.h>
 

@@ -7,8 +7,8 @@
  *
  * and {"error": "..."} where there is none.
  */
-#ifndef CULPRIT_SERVE_ANSWER_H
-#define CULPRIT_SERVE_ANSWER_H
+#ifndef CULPRIT_HARNESS_SERVE_ANSWER_H
+#define CULPRIT_HARNESS_SERVE_ANSWER_H
 
 #include "harness/serve/views.h"
 

@@ -7,8 +7,8 @@
  * columns that the view names; 'totals', which is not shipped, becomes the sum of events that it
  * is. Its p50_ns and p99_ns are exact there. Times of panels are whole seconds.
  */
-#ifndef CULPRIT_SERVE_DASHBOARD_H
-#define CULPRIT_SERVE_DASHBOARD_H
+#ifndef CULPRIT_HARNESS_SERVE_DASHBOARD_H
+#define CULPRIT_HARNESS_SERVE_DASHBOARD_H
 
 #include <jansson.h>
 

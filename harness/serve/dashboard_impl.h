@@ -1,6 +1,6 @@
 /* The inside of dashboards: SQL (dashboard_sql.c) and panels (dashboard.c). */
-#ifndef CULPRIT_SERVE_DASHBOARD_IMPL_H
-#define CULPRIT_SERVE_DASHBOARD_IMPL_H
+#ifndef CULPRIT_HARNESS_SERVE_DASHBOARD_IMPL_H
+#define CULPRIT_HARNESS_SERVE_DASHBOARD_IMPL_H
 
 #include "harness/serve/dashboard.h"
 

@@ -3,8 +3,8 @@
  * (views.h), events and comparisons; each is a query with a time limit, and ends when the browser
  * no longer waits for it. Few run at once, the others wait.
  */
-#ifndef CULPRIT_SERVE_SERVE_H
-#define CULPRIT_SERVE_SERVE_H
+#ifndef CULPRIT_HARNESS_SERVE_SERVE_H
+#define CULPRIT_HARNESS_SERVE_SERVE_H
 
 #include "harness/serve/served.h"
 

@@ -1,6 +1,6 @@
 /* The inside of a server: what a request asks for. */
-#ifndef CULPRIT_SERVE_SERVE_IMPL_H
-#define CULPRIT_SERVE_SERVE_IMPL_H
+#ifndef CULPRIT_HARNESS_SERVE_SERVE_IMPL_H
+#define CULPRIT_HARNESS_SERVE_SERVE_IMPL_H
 
 #include <pthread.h>
 #include <stdatomic.h>

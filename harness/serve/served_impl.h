@@ -1,6 +1,6 @@
 /* The inside of a served. */
-#ifndef CULPRIT_SERVE_SERVED_IMPL_H
-#define CULPRIT_SERVE_SERVED_IMPL_H
+#ifndef CULPRIT_HARNESS_SERVE_SERVED_IMPL_H
+#define CULPRIT_HARNESS_SERVE_SERVED_IMPL_H
 
 #include "harness/serve/served.h"
 

@@ -1,6 +1,6 @@
 /* One orchestrator for each run: a lock on RUN/lock that the kernel releases with its process. */
-#ifndef CULPRIT_HARNESS_LOCK_H
-#define CULPRIT_HARNESS_LOCK_H
+#ifndef CULPRIT_HARNESS_STORE_LOCK_H
+#define CULPRIT_HARNESS_STORE_LOCK_H
 
 #include <stdbool.h>
 #include <sys/types.h>

@@ -9,8 +9,8 @@
  * Whole numbers are varints (seven bits a byte, lowest first), signed ones zigzag. Nothing is
  * rounded.
  */
-#ifndef CULPRIT_HARNESS_SERIES_CODEC_H
-#define CULPRIT_HARNESS_SERIES_CODEC_H
+#ifndef CULPRIT_HARNESS_STORE_SERIES_CODEC_H
+#define CULPRIT_HARNESS_STORE_SERIES_CODEC_H
 
 #include <stddef.h>
 

@@ -6,8 +6,8 @@
  * An attempt is written in one transaction when it has ended; one that is not in run.db does not
  * count.
  */
-#ifndef CULPRIT_HARNESS_STORE_H
-#define CULPRIT_HARNESS_STORE_H
+#ifndef CULPRIT_HARNESS_STORE_STORE_H
+#define CULPRIT_HARNESS_STORE_STORE_H
 
 #include <jansson.h>
 #include <stdbool.h>

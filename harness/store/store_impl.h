@@ -3,8 +3,8 @@
  * (attempts, verdicts, repairs), store_read.c (rows), store_samples.c, store_corpus.c,
  * store_join.c (shards).
  */
-#ifndef CULPRIT_HARNESS_STORE_IMPL_H
-#define CULPRIT_HARNESS_STORE_IMPL_H
+#ifndef CULPRIT_HARNESS_STORE_STORE_IMPL_H
+#define CULPRIT_HARNESS_STORE_STORE_IMPL_H
 
 #include <sqlite3.h>
 

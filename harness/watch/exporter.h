@@ -3,8 +3,8 @@
  * socket that only its owner can open. A thread of libmicrohttpd serves the text that was published
  * last, so that a scrape waits for no judgement.
  */
-#ifndef CULPRIT_WATCH_EXPORTER_H
-#define CULPRIT_WATCH_EXPORTER_H
+#ifndef CULPRIT_HARNESS_WATCH_EXPORTER_H
+#define CULPRIT_HARNESS_WATCH_EXPORTER_H
 
 #include <stdbool.h>
 #include <sys/socket.h>

@@ -1,6 +1,6 @@
 /* The text of the exporter's page, in Prometheus's text format 0.0.4. */
-#ifndef CULPRIT_WATCH_EXPOSITION_H
-#define CULPRIT_WATCH_EXPOSITION_H
+#ifndef CULPRIT_HARNESS_WATCH_EXPOSITION_H
+#define CULPRIT_HARNESS_WATCH_EXPOSITION_H
 
 #include <stdint.h>
 #include <stdio.h>

@@ -6,8 +6,8 @@
  * the old one still held is given first. A copy that is truncated and grows beyond its old size
  * between two looks is recognised by its first bytes.
  */
-#ifndef CULPRIT_WATCH_FOLLOW_H
-#define CULPRIT_WATCH_FOLLOW_H
+#ifndef CULPRIT_HARNESS_WATCH_FOLLOW_H
+#define CULPRIT_HARNESS_WATCH_FOLLOW_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -12,8 +12,8 @@
  * at every look, so there are fewer than looks. HORIZON_LOOKS_PAID a window are paid for. The
  * figure is measured on healthy series whose noise is new in every window (ci/bench/watch.sh).
  */
-#ifndef CULPRIT_WATCH_HORIZONS_H
-#define CULPRIT_WATCH_HORIZONS_H
+#ifndef CULPRIT_HARNESS_WATCH_HORIZONS_H
+#define CULPRIT_HARNESS_WATCH_HORIZONS_H
 
 #include <stdbool.h>
 #include <stddef.h>

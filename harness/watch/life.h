@@ -9,8 +9,8 @@
  *
  * All times are those of the samples.
  */
-#ifndef CULPRIT_WATCH_LIFE_H
-#define CULPRIT_WATCH_LIFE_H
+#ifndef CULPRIT_HARNESS_WATCH_LIFE_H
+#define CULPRIT_HARNESS_WATCH_LIFE_H
 
 #include <jansson.h>
 #include <stdbool.h>

@@ -1,6 +1,6 @@
 /* Within this folder: what life.c shares with life_state.c. */
-#ifndef CULPRIT_WATCH_LIFE_IMPL_H
-#define CULPRIT_WATCH_LIFE_IMPL_H
+#ifndef CULPRIT_HARNESS_WATCH_LIFE_IMPL_H
+#define CULPRIT_HARNESS_WATCH_LIFE_IMPL_H
 
 #include "harness/watch/life.h"
 

@@ -1,6 +1,6 @@
 /* Lines of 'culprit watch': one at the begin of a finding, one at its end. */
-#ifndef CULPRIT_WATCH_LINES_H
-#define CULPRIT_WATCH_LINES_H
+#ifndef CULPRIT_HARNESS_WATCH_LINES_H
+#define CULPRIT_HARNESS_WATCH_LINES_H
 
 #include <stdio.h>
 

@@ -5,8 +5,8 @@
  *
  * A line that the reader refuses is told and skipped.
  */
-#ifndef CULPRIT_WATCH_PIECES_H
-#define CULPRIT_WATCH_PIECES_H
+#ifndef CULPRIT_HARNESS_WATCH_PIECES_H
+#define CULPRIT_HARNESS_WATCH_PIECES_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -3,8 +3,8 @@
  * that late samples are found; those that were taken before are left out. The newest step is asked
  * for one step later, when all scrapes of it have arrived.
  */
-#ifndef CULPRIT_WATCH_POLL_H
-#define CULPRIT_WATCH_POLL_H
+#ifndef CULPRIT_HARNESS_WATCH_POLL_H
+#define CULPRIT_HARNESS_WATCH_POLL_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 /* SIGINT and SIGTERM end 'culprit watch' within a second: what waits is woken, what computes for
  * long is left where it is. */
-#ifndef CULPRIT_WATCH_STOP_H
-#define CULPRIT_WATCH_STOP_H
+#ifndef CULPRIT_HARNESS_WATCH_STOP_H
+#define CULPRIT_HARNESS_WATCH_STOP_H
 
 #include <signal.h>
 #include <stdbool.h>

@@ -7,8 +7,8 @@
  *     rc = watch_look(w, false, &e);
  *     watch_free(w);
  */
-#ifndef CULPRIT_WATCH_WATCH_H
-#define CULPRIT_WATCH_WATCH_H
+#ifndef CULPRIT_HARNESS_WATCH_WATCH_H
+#define CULPRIT_HARNESS_WATCH_WATCH_H
 
 #include <stdbool.h>
 #include <stdio.h>

@@ -9,8 +9,8 @@
  * DecompressionStream when somebody sees the open cell. The page's policy allows the style and the
  * scripts that it was written with, by their SHA-256, and nothing else.
  */
-#ifndef CULPRIT_RESULTS_PAGE_H
-#define CULPRIT_RESULTS_PAGE_H
+#ifndef CULPRIT_RESULTS_REPORT_PAGE_H
+#define CULPRIT_RESULTS_REPORT_PAGE_H
 
 #include <jansson.h>
 #include <stdbool.h>

@@ -28,8 +28,8 @@
  *
  * One thread at a time uses a builder.
  */
-#ifndef CULPRIT_RESULTS_TIMELINE_H
-#define CULPRIT_RESULTS_TIMELINE_H
+#ifndef CULPRIT_RESULTS_TIMELINE_TIMELINE_H
+#define CULPRIT_RESULTS_TIMELINE_TIMELINE_H
 
 #include <stdint.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* What a builder holds; for the files that write it. */
-#ifndef CULPRIT_RESULTS_TIMELINE_IMPL_H
-#define CULPRIT_RESULTS_TIMELINE_IMPL_H
+#ifndef CULPRIT_RESULTS_TIMELINE_TIMELINE_IMPL_H
+#define CULPRIT_RESULTS_TIMELINE_TIMELINE_IMPL_H
 
 #include <stdbool.h>
 

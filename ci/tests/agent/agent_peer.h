@@ -2,8 +2,8 @@
  * Fixtures for tests of the agent: an agent at the other end of two pipes (struct peer), a
  * fingerprint of what an agent could leave, and a session that must leave nothing (struct session).
  */
-#ifndef CULPRIT_TESTS_AGENT_PEER_H
-#define CULPRIT_TESTS_AGENT_PEER_H
+#ifndef CULPRIT_CI_TESTS_AGENT_AGENT_PEER_H
+#define CULPRIT_CI_TESTS_AGENT_AGENT_PEER_H
 
 #include <dirent.h>
 #include <errno.h>

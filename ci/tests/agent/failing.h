@@ -6,8 +6,8 @@
  * A place is the n-th call, or, where code polls and the number is not fixed, the first call from
  * one chain of callers.
  */
-#ifndef CULPRIT_TESTS_FAILING_H
-#define CULPRIT_TESTS_FAILING_H
+#ifndef CULPRIT_CI_TESTS_AGENT_FAILING_H
+#define CULPRIT_CI_TESTS_AGENT_FAILING_H
 
 #include "ci/tests/agent/agent_peer.h"
 

@@ -1,6 +1,6 @@
 /* For tests by failing.h: a process that acts are tried on, in whose life the tests run. */
-#ifndef CULPRIT_TESTS_FAILING_TARGET_H
-#define CULPRIT_TESTS_FAILING_TARGET_H
+#ifndef CULPRIT_CI_TESTS_AGENT_FAILING_TARGET_H
+#define CULPRIT_CI_TESTS_AGENT_FAILING_TARGET_H
 
 #include "ci/tests/agent/failing.h"
 

@@ -1,7 +1,7 @@
 /* A trace of chance, the same for the same seed. Op k of a thread waits for ops below k / 2, so
  * that no cycle can be. */
-#ifndef CULPRIT_TESTS_APP_DRAWN_H
-#define CULPRIT_TESTS_APP_DRAWN_H
+#ifndef CULPRIT_CI_TESTS_APP_DRAWN_H
+#define CULPRIT_CI_TESTS_APP_DRAWN_H
 
 #include <string.h>
 

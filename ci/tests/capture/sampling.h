@@ -2,8 +2,8 @@
  * Samplers of tests, each in a process of its own, and what their logs add up to. Included once, by
  * a test's .c.
  */
-#ifndef CULPRIT_TESTS_SAMPLING_H
-#define CULPRIT_TESTS_SAMPLING_H
+#ifndef CULPRIT_CI_TESTS_CAPTURE_SAMPLING_H
+#define CULPRIT_CI_TESTS_CAPTURE_SAMPLING_H
 
 #include <errno.h>
 #include <poll.h>

@@ -3,8 +3,8 @@
  * held against what ci/tests/helpers/truth.c wrote down about itself. To be included once, by a
  * test's .c.
  */
-#ifndef CULPRIT_TESTS_TRACING_H
-#define CULPRIT_TESTS_TRACING_H
+#ifndef CULPRIT_CI_TESTS_CAPTURE_TRACING_H
+#define CULPRIT_CI_TESTS_CAPTURE_TRACING_H
 
 #include <errno.h>
 #include <fcntl.h>

@@ -2,8 +2,8 @@
  * What holds of every tracer of ours, to be run by a test of each: truth, and processes that must
  * not notice it. Included once, by a test's .c, which says 'tracer_name' before anything runs.
  */
-#ifndef CULPRIT_TESTS_TRACING_SHARED_H
-#define CULPRIT_TESTS_TRACING_SHARED_H
+#ifndef CULPRIT_CI_TESTS_CAPTURE_TRACING_SHARED_H
+#define CULPRIT_CI_TESTS_CAPTURE_TRACING_SHARED_H
 
 #include <dirent.h>
 

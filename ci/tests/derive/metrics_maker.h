@@ -1,7 +1,7 @@
 /* Logs under construction, and the metrics of them, for tests. Include it after cmocka.h; not every
  * test needs all. */
-#ifndef CULPRIT_TESTS_METRICS_MAKER_H
-#define CULPRIT_TESTS_METRICS_MAKER_H
+#ifndef CULPRIT_CI_TESTS_DERIVE_METRICS_MAKER_H
+#define CULPRIT_CI_TESTS_DERIVE_METRICS_MAKER_H
 
 #include <setjmp.h>
 #include <stdarg.h>

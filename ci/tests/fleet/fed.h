@@ -1,6 +1,6 @@
 /* A fleet fed by a test: series by name, and noise that is the same each time. */
-#ifndef CULPRIT_TESTS_FED_H
-#define CULPRIT_TESTS_FED_H
+#ifndef CULPRIT_CI_TESTS_FLEET_FED_H
+#define CULPRIT_CI_TESTS_FLEET_FED_H
 
 #include <setjmp.h>
 #include <stdarg.h>

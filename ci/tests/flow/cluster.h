@@ -4,8 +4,8 @@
  * seeded. Each node writes a log of records, in the order in which calls ended; the truth about
  * each request stands beside them.
  */
-#ifndef CULPRIT_TESTS_FLOW_CLUSTER_H
-#define CULPRIT_TESTS_FLOW_CLUSTER_H
+#ifndef CULPRIT_CI_TESTS_FLOW_CLUSTER_H
+#define CULPRIT_CI_TESTS_FLOW_CLUSTER_H
 
 #include <arpa/inet.h>
 #include <linux/fuse.h>

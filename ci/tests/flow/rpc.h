@@ -1,6 +1,6 @@
 /* The messages of made-up servers. */
-#ifndef CULPRIT_TESTS_FLOW_RPC_H
-#define CULPRIT_TESTS_FLOW_RPC_H
+#ifndef CULPRIT_CI_TESTS_FLOW_RPC_H
+#define CULPRIT_CI_TESTS_FLOW_RPC_H
 
 #include "diag/flow/protocol.h"
 

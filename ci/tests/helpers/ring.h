@@ -1,6 +1,6 @@
 /* A ring of io_uring, without a library; for the helpers that use one. */
-#ifndef CULPRIT_TESTS_HELPERS_RING_H
-#define CULPRIT_TESTS_HELPERS_RING_H
+#ifndef CULPRIT_CI_TESTS_HELPERS_RING_H
+#define CULPRIT_CI_TESTS_HELPERS_RING_H
 
 #include <errno.h>
 #include <linux/io_uring.h>

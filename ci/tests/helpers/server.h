@@ -1,6 +1,6 @@
 /* What a child of the forking server (server.c) says to its client at first. */
-#ifndef CULPRIT_TESTS_SERVER_H
-#define CULPRIT_TESTS_SERVER_H
+#ifndef CULPRIT_CI_TESTS_HELPERS_SERVER_H
+#define CULPRIT_CI_TESTS_HELPERS_SERVER_H
 
 #include <sys/types.h>
 

@@ -1,6 +1,6 @@
 /* What the program of known calls writes down, for the test to hold against the log. */
-#ifndef CULPRIT_TESTS_TRUTH_H
-#define CULPRIT_TESTS_TRUTH_H
+#ifndef CULPRIT_CI_TESTS_HELPERS_TRUTH_H
+#define CULPRIT_CI_TESTS_HELPERS_TRUTH_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,8 +1,8 @@
 /* A sink for tests that writes down what it is given, a line each:
  *     declared read_ms unit=ms
  *     read_ms host1/sda 17 4.5 */
-#ifndef CULPRIT_TESTS_NOTING_H
-#define CULPRIT_TESTS_NOTING_H
+#ifndef CULPRIT_CI_TESTS_IMPORT_NOTING_H
+#define CULPRIT_CI_TESTS_IMPORT_NOTING_H
 
 #include <errno.h>
 #include <stdlib.h>

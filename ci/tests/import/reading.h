@@ -1,6 +1,6 @@
 /* A range query's answer as its reader reads it: once to see the series, once to give samples. */
-#ifndef CULPRIT_TESTS_READING_H
-#define CULPRIT_TESTS_READING_H
+#ifndef CULPRIT_CI_TESTS_IMPORT_READING_H
+#define CULPRIT_CI_TESTS_IMPORT_READING_H
 
 #include "diag/import/labels.h"
 #include "diag/import/prometheus_answer.h"

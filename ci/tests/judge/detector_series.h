@@ -1,7 +1,7 @@
 /* What detectors' tests share: runs under construction, and detectors that load, train and diagnose
  * or fail the test. Include it after cmocka.h; not every test needs all. */
-#ifndef CULPRIT_TESTS_DETECTOR_SERIES_H
-#define CULPRIT_TESTS_DETECTOR_SERIES_H
+#ifndef CULPRIT_CI_TESTS_JUDGE_DETECTOR_SERIES_H
+#define CULPRIT_CI_TESTS_JUDGE_DETECTOR_SERIES_H
 
 #include <setjmp.h>
 #include <stdarg.h>

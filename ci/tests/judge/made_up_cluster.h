@@ -1,7 +1,7 @@
 /* A made-up cluster, second by second, and what peer-robust says of it. Include it after
  * cmocka.h. */
-#ifndef CULPRIT_TESTS_MADE_UP_CLUSTER_H
-#define CULPRIT_TESTS_MADE_UP_CLUSTER_H
+#ifndef CULPRIT_CI_TESTS_JUDGE_MADE_UP_CLUSTER_H
+#define CULPRIT_CI_TESTS_JUDGE_MADE_UP_CLUSTER_H
 
 #include <setjmp.h>
 #include <stdarg.h>

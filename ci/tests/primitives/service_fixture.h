@@ -2,8 +2,8 @@
  * Fixture for tests of servers: a server of ours (ci/tests/helpers/server.c) on an ext4 in a loop
  * device, with folders, links and a file in it.
  */
-#ifndef CULPRIT_TESTS_SERVICE_FIXTURE_H
-#define CULPRIT_TESTS_SERVICE_FIXTURE_H
+#ifndef CULPRIT_CI_TESTS_PRIMITIVES_SERVICE_FIXTURE_H
+#define CULPRIT_CI_TESTS_PRIMITIVES_SERVICE_FIXTURE_H
 
 #include "ci/tests/agent/agent_peer.h"
 

@@ -1,7 +1,7 @@
 /* Logs that are drawn by chance, the same in every run: threads, names, files, sockets, calls of
  * all kinds, losses; in many small blocks. */
-#ifndef CULPRIT_TESTS_DRAWN_H
-#define CULPRIT_TESTS_DRAWN_H
+#ifndef CULPRIT_CI_TESTS_QUERY_DRAWN_H
+#define CULPRIT_CI_TESTS_QUERY_DRAWN_H
 
 #include <arpa/inet.h>
 #include <netinet/in.h>

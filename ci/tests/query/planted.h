@@ -1,6 +1,6 @@
 /* Logs that are made up call by call, and what the findings say of them. */
-#ifndef CULPRIT_TESTS_PLANTED_H
-#define CULPRIT_TESTS_PLANTED_H
+#ifndef CULPRIT_CI_TESTS_QUERY_PLANTED_H
+#define CULPRIT_CI_TESTS_QUERY_PLANTED_H
 
 #include <errno.h>
 #include <setjmp.h>

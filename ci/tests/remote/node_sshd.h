@@ -2,8 +2,8 @@
  * For tests of harness/remote: real sshds in namespaces of the test's own (network, mount, PID), so
  * that ports, /var/lib/culprit and left processes are the test's alone and go with it.
  */
-#ifndef CULPRIT_CI_NODE_SSHD_H
-#define CULPRIT_CI_NODE_SSHD_H
+#ifndef CULPRIT_CI_TESTS_REMOTE_NODE_SSHD_H
+#define CULPRIT_CI_TESTS_REMOTE_NODE_SSHD_H
 
 #include <errno.h>
 #include <fcntl.h>

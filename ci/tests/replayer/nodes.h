@@ -3,8 +3,8 @@
  * place of agents and orchestrator. It holds each line back for a time drawn at random; those from
  * one node to another stay in order.
  */
-#ifndef CULPRIT_TESTS_REPLAYER_NODES_H
-#define CULPRIT_TESTS_REPLAYER_NODES_H
+#ifndef CULPRIT_CI_TESTS_REPLAYER_NODES_H
+#define CULPRIT_CI_TESTS_REPLAYER_NODES_H
 
 #include <assert.h>
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* What a call that reads asks for. */
-#ifndef CULPRIT_DIAG_EBPF_ASKED_H
-#define CULPRIT_DIAG_EBPF_ASKED_H
+#ifndef CULPRIT_DIAG_CAPTURE_EBPF_ASKED_H
+#define CULPRIT_DIAG_CAPTURE_EBPF_ASKED_H
 
 #include "diag/capture/ebpf/maps.h"
 

@@ -17,8 +17,8 @@
  * is not recorded, as a call that a thread was inside of is not. An io_destroy ends its context's
  * operations without a result.
  */
-#ifndef CULPRIT_DIAG_EBPF_ASYNC_H
-#define CULPRIT_DIAG_EBPF_ASYNC_H
+#ifndef CULPRIT_DIAG_CAPTURE_EBPF_ASYNC_H
+#define CULPRIT_DIAG_CAPTURE_EBPF_ASYNC_H
 
 #include "diag/capture/ebpf/sums.h"
 

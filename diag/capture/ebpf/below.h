@@ -1,6 +1,6 @@
 /* The filter by path: is a file one of its paths, or below one? */
-#ifndef CULPRIT_DIAG_EBPF_BELOW_H
-#define CULPRIT_DIAG_EBPF_BELOW_H
+#ifndef CULPRIT_DIAG_CAPTURE_EBPF_BELOW_H
+#define CULPRIT_DIAG_CAPTURE_EBPF_BELOW_H
 
 #include "diag/capture/ebpf/files.h"
 

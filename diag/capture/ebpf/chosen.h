@@ -1,6 +1,6 @@
 /* The filters by kind of call and by the address at the other end of a socket. */
-#ifndef CULPRIT_DIAG_EBPF_CHOSEN_H
-#define CULPRIT_DIAG_EBPF_CHOSEN_H
+#ifndef CULPRIT_DIAG_CAPTURE_EBPF_CHOSEN_H
+#define CULPRIT_DIAG_CAPTURE_EBPF_CHOSEN_H
 
 #include "diag/capture/ebpf/files.h"
 

@@ -1,6 +1,6 @@
 /* The in-kernel tracer's inside. */
-#ifndef CULPRIT_DIAG_EBPF_EBPF_H
-#define CULPRIT_DIAG_EBPF_EBPF_H
+#ifndef CULPRIT_DIAG_CAPTURE_EBPF_EBPF_H
+#define CULPRIT_DIAG_CAPTURE_EBPF_EBPF_H
 
 #include "diag/capture/ebpf/shared.h"
 #include "diag/record/record.h"

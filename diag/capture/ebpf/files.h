@@ -1,7 +1,7 @@
 /* What descriptors mean: read from the kernel's own tables, at the moment that a call has changed
  * one. */
-#ifndef CULPRIT_DIAG_EBPF_FILES_H
-#define CULPRIT_DIAG_EBPF_FILES_H
+#ifndef CULPRIT_DIAG_CAPTURE_EBPF_FILES_H
+#define CULPRIT_DIAG_CAPTURE_EBPF_FILES_H
 
 #include "diag/capture/ebpf/maps.h"
 

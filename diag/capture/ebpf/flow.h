@@ -6,8 +6,8 @@
  * another one when the call ends. If another thread has closed it by then, its memory may be in
  * other use: reads by address are safe, and give no position or one that fits no stream.
  */
-#ifndef CULPRIT_DIAG_EBPF_FLOW_H
-#define CULPRIT_DIAG_EBPF_FLOW_H
+#ifndef CULPRIT_DIAG_CAPTURE_EBPF_FLOW_H
+#define CULPRIT_DIAG_CAPTURE_EBPF_FLOW_H
 
 #include "diag/capture/ebpf/files.h"
 

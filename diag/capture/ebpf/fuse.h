@@ -1,7 +1,7 @@
 /* Requests of the kernel's FUSE client that traced threads make. The tracepoints are of Linux 6.10;
  * before 6.18 a request has no 'unique' yet when it begins. */
-#ifndef CULPRIT_DIAG_EBPF_FUSE_H
-#define CULPRIT_DIAG_EBPF_FUSE_H
+#ifndef CULPRIT_DIAG_CAPTURE_EBPF_FUSE_H
+#define CULPRIT_DIAG_CAPTURE_EBPF_FUSE_H
 
 #include "diag/capture/ebpf/maps.h"
 

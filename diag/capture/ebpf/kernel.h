@@ -3,8 +3,8 @@
  * when they are loaded (CO-RE), so that the build needs no kernel's BTF and the binary runs on
  * other kernels. Structures hold the few fields that are used.
  */
-#ifndef CULPRIT_DIAG_EBPF_KERNEL_H
-#define CULPRIT_DIAG_EBPF_KERNEL_H
+#ifndef CULPRIT_DIAG_CAPTURE_EBPF_KERNEL_H
+#define CULPRIT_DIAG_CAPTURE_EBPF_KERNEL_H
 
 #include "diag/capture/ebpf/shared.h"
 

@@ -1,6 +1,6 @@
 /* What the programs share: settings, maps, and how an event gets into the ring of its CPU. */
-#ifndef CULPRIT_DIAG_EBPF_MAPS_H
-#define CULPRIT_DIAG_EBPF_MAPS_H
+#ifndef CULPRIT_DIAG_CAPTURE_EBPF_MAPS_H
+#define CULPRIT_DIAG_CAPTURE_EBPF_MAPS_H
 
 #include "diag/capture/ebpf/kernel.h"
 

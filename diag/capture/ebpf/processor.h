@@ -1,7 +1,7 @@
 /* How long a thread was on a processor: from sched_switch, since what the scheduler adds up itself
  * is grained by ticks. */
-#ifndef CULPRIT_DIAG_EBPF_PROCESSOR_H
-#define CULPRIT_DIAG_EBPF_PROCESSOR_H
+#ifndef CULPRIT_DIAG_CAPTURE_EBPF_PROCESSOR_H
+#define CULPRIT_DIAG_CAPTURE_EBPF_PROCESSOR_H
 
 #include "diag/capture/ebpf/maps.h"
 

@@ -1,8 +1,8 @@
 /*
  * The kernel's ring buffers, one a CPU, read as one: in the order in which events were over.
  */
-#ifndef CULPRIT_DIAG_EBPF_RINGS_H
-#define CULPRIT_DIAG_EBPF_RINGS_H
+#ifndef CULPRIT_DIAG_CAPTURE_EBPF_RINGS_H
+#define CULPRIT_DIAG_CAPTURE_EBPF_RINGS_H
 
 #include "diag/capture/ebpf/shared.h"
 #include "harness/base/err.h"

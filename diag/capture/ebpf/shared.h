@@ -2,8 +2,8 @@
  * What the programs in the kernel and the agent say to each other. Every event begins with struct
  * ev; times are CLOCK_MONOTONIC. Process and thread numbers are those of the agent's PID namespace.
  */
-#ifndef CULPRIT_DIAG_EBPF_SHARED_H
-#define CULPRIT_DIAG_EBPF_SHARED_H
+#ifndef CULPRIT_DIAG_CAPTURE_EBPF_SHARED_H
+#define CULPRIT_DIAG_CAPTURE_EBPF_SHARED_H
 
 #ifdef __bpf__
 #include <linux/bpf.h>

@@ -1,6 +1,6 @@
 /* Sums: what calls came to, kept in the kernel until the second is over. */
-#ifndef CULPRIT_DIAG_EBPF_SUMS_H
-#define CULPRIT_DIAG_EBPF_SUMS_H
+#ifndef CULPRIT_DIAG_CAPTURE_EBPF_SUMS_H
+#define CULPRIT_DIAG_CAPTURE_EBPF_SUMS_H
 
 #include "diag/capture/ebpf/asked.h"
 #include "diag/capture/ebpf/below.h"

@@ -1,6 +1,6 @@
 /* Every descriptor of a process: its meaning (events), or whether it listens (sums). */
-#ifndef CULPRIT_DIAG_EBPF_TABLES_H
-#define CULPRIT_DIAG_EBPF_TABLES_H
+#ifndef CULPRIT_DIAG_CAPTURE_EBPF_TABLES_H
+#define CULPRIT_DIAG_CAPTURE_EBPF_TABLES_H
 
 #include "diag/capture/ebpf/files.h"
 #include "diag/capture/ebpf/sums.h"

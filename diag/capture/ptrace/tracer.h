@@ -5,8 +5,8 @@
  * Attaching stops each thread once; the kernel restarts the call that this interrupts, but
  * for those that signal(7) names as ending with EINTR on any stop (epoll_wait, semop ...).
  */
-#ifndef CULPRIT_DIAG_SYSCAP_TRACER_H
-#define CULPRIT_DIAG_SYSCAP_TRACER_H
+#ifndef CULPRIT_DIAG_CAPTURE_PTRACE_TRACER_H
+#define CULPRIT_DIAG_CAPTURE_PTRACE_TRACER_H
 
 #include <sys/types.h>
 

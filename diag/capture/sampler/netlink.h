@@ -2,8 +2,8 @@
  * netlink.c: what the kernel lists over netlink(7), taken into a snapshot. A dump waits up to a
  * second for each part of the answer.
  */
-#ifndef CULPRIT_DIAG_SAMPLER_NETLINK_H
-#define CULPRIT_DIAG_SAMPLER_NETLINK_H
+#ifndef CULPRIT_DIAG_CAPTURE_SAMPLER_NETLINK_H
+#define CULPRIT_DIAG_CAPTURE_SAMPLER_NETLINK_H
 
 #include <libmnl/libmnl.h>
 

@@ -9,8 +9,8 @@
  * neither tick is never seen: a socket that was closed takes with it what it did since the last
  * tick, and one that was opened and closed between two ticks leaves nothing; likewise processes.
  */
-#ifndef CULPRIT_DIAG_SAMPLER_H
-#define CULPRIT_DIAG_SAMPLER_H
+#ifndef CULPRIT_DIAG_CAPTURE_SAMPLER_SAMPLER_H
+#define CULPRIT_DIAG_CAPTURE_SAMPLER_SAMPLER_H
 
 #include <netinet/in.h>
 #include <stdbool.h>

@@ -5,8 +5,8 @@
  * stands a keeper, which is deaf to signals: whoever stops a traced program signals all our
  * children.
  */
-#ifndef CULPRIT_DIAG_EXTERNAL_H
-#define CULPRIT_DIAG_EXTERNAL_H
+#ifndef CULPRIT_DIAG_CAPTURE_TOOLS_TOOL_H
+#define CULPRIT_DIAG_CAPTURE_TOOLS_TOOL_H
 
 #include "diag/capture/capture.h"
 #include "diag/capture/launch.h"
