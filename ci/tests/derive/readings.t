@@ -17,7 +17,7 @@ says() { grep -q -- "$1" "$tmp/said" || { cat "$tmp/said"; return 1; }; }
 names=$(sed -n 's/^\tX([A-Z_]*, "\([a-z_]*\)".*/\1/p' diag/record/reading.h)
 tcp=$(grep -c '^tcp_' <<<"$names")
 check "every reading is a metric; readings of sockets also exist for the client's end" \
-	is "$("$culprit" list metrics --json | grep -c '"definition"')" $((4 + $(wc -l <<<"$names") + tcp))
+	is "$("$culprit" list metrics --json | grep -c '"definition"')" $((6 + $(wc -l <<<"$names") + tcp))
 check "... by name" is "$(for n in $names; do "$culprit" list metrics | grep -q "^  $n " || echo "$n"; done)" ""
 check "... in 80 columns" is "$("$culprit" list metrics | awk 'length > 80')" ""
 check "the list of all kinds leaves them out" is "$("$culprit" list | grep -c disk_queue_s)" 0
