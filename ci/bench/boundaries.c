@@ -248,7 +248,7 @@ static int check_log(const char *path, const struct stream_spec *spec, const str
 static int check_attempt(struct store *s, const struct fs *fs, const json_t *row, struct err *e)
 {
 	auto_free char *folder = places_folder(store_folder(s), row);
-	const char *fault = jget_text(row, "fault_label");
+	const char *fault = jget_text(row, "fault");
 	struct places places = {0};
 	int rc = places_read(&places, jget(jget(row, "detail"), "reduction"), e);
 

@@ -82,6 +82,24 @@
  * which slows clients down, it was so for 13 of 16 pieces of 128 KiB that a client wrote. With loss
  * the mean of OrangeFS's nsread went from 1.3 to 2.9 ms (by EAGAIN alone, from 0.8 to 0.8 ms).
  *
+ * Requests and responses against bulk data, told by size, without strace (ci/bench/boundaries.c on
+ * logs of flows with heads, 29 November 2026: 3 servers, 2 clients, dd and PostMark, receive loss
+ * of 5 % on one server). Right: begun and ended in the true calls, and of the true kind.
+ *
+ *                                 requests, responses          bulk data
+ *                                 there    made   right    there    made   right
+ *   OrangeFS server               18840   18840   18840     2784    2784    2690
+ *   OrangeFS client               21057   21053   21053     3072    3070    3070
+ *   OrangeFS server, loss         14018   14018   14018     2208    2208    2165
+ *   OrangeFS client, loss         15813   15809   15809     2688    2685    2685
+ *   GlusterFS brick               62819   62819   62819
+ *   GlusterFS client              62819   62819   62819
+ *   GlusterFS brick, loss         31553   31553   31553
+ *   GlusterFS client, loss        31553   31553   31553
+ *
+ * The others are open at the end of a log, or bulk data that begins too late: its header came
+ * before a buffer was posted, and was read apart.
+ *
  * Limits. A reader that asks for its buffer's whole length again in the middle of a message cuts it
  * where it waits. Ceph does so where at most 4096 bytes of a frame are left when it begins to read
  * a part of it, and their packets come apart: a short frame's first packet looks like a frame.
