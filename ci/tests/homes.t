@@ -1,6 +1,5 @@
 #!/bin/bash
-# One concept, one home: what is defined twice under one name is two things that readers, and compilers, take for one. No root, no
-# build.
+# One concept, one home: a name that is defined twice misleads readers, and a compiler does not notice. No root, no build.
 cd "$(dirname "$0")/../.." || exit 1
 . ci/tests/tap.sh
 

@@ -9,10 +9,10 @@
 #include "diag/record/stream.h"
 
 /* Which messages are bulk data, and so neither request nor response: 'bulk' of the file system's
- * Lua file (harness/fs/README.md). All zero: none is. */
+ * Lua file (harness/fs/README.md). All zero: no message. */
 struct bulk_rule {
 	uint64_t above;  /* messages of more bytes; 0: none */
-	uint32_t header; /* of so many bytes at most: only a header, whose data were read apart */
+	uint32_t header; /* bytes of a bare header, whose data were read apart */
 	/* Where a log has messages' heads, these tell, whatever the size: every message has
 	 * 'check', bulk data 'kind'. n 0: they do not. */
 	struct flow_values check, kind;

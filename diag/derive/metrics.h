@@ -82,7 +82,7 @@
  * which slows clients down, it was so for 13 of 16 pieces of 128 KiB that a client wrote. With loss
  * the mean of OrangeFS's nsread went from 1.3 to 2.9 ms (by EAGAIN alone, from 0.8 to 0.8 ms).
  *
- * Requests and responses against bulk data, told by size, without strace (ci/bench/boundaries.c on
+ * Requests and responses against bulk data, by size, without strace (ci/bench/boundaries.c on
  * logs of flows with heads, 29 November 2026: 3 servers, 2 clients, dd and PostMark, receive loss
  * of 5 % on one server). Right: begun and ended in the true calls, and of the true kind.
  *
@@ -110,14 +110,14 @@
  * 9.2 ms, and 34 ms with 5 % packet loss, while a read call took tens of microseconds in both
  * cases.
  *
- * Bulk data is told by the header's kind where the log has heads (mode "flow"), else by the
- * message's size: PVFS sends up to 16 KiB at once (eager), and more only once its receiver has
+ * The header's kind says what is bulk data where the log has heads (mode "flow"), else the
+ * message's size does: PVFS sends up to 16 KiB at once (eager), and more only once its receiver has
  * asked for it (rendezvous). A message that is no longer than a header is one whose data were read
  * apart, and counts as nothing.
  *
  * Sums. A log of RECORD_SUM gives the same metrics from sums that the tracer made: dread and dwrite
  * from reads and writes on selected files (the tracer was given the storage folder as its filter;
- * without a filter every file counts), the others from messages, which the tracer has told apart.
+ * without a filter every file counts), the others from messages, which the tracer has classified.
  * Calls that failed are left out. Each sum covers one second of the node's clock and counts in the
  * second that it overlaps most. In a log that has sums the calls do not count.
  *
@@ -185,7 +185,7 @@ struct metrics;
 int metrics_new(
 	size_t n_servers, int64_t start_ns, int32_t seconds, struct metrics **out, struct err *e);
 
-/* Which messages of the logs that follow are bulk data: 'rule' is copied. Without it none is. */
+/* Which messages of the logs that follow are bulk data: 'rule' is copied. Default: no message. */
 void metrics_bulk(struct metrics *m, const struct bulk_rule *rule);
 
 /* Calls 'fn' also for every whole message (message.h) of the logs that follow, as it ends; in a log

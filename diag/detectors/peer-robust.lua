@@ -202,7 +202,7 @@ local causes = {
 		views = { service("nsread", "time to receive a request"), service("ncread", "time to receive a response") },
 	},
 	{
-		-- A cause of its own: bulk data goes one way at a time, and its views need not agree with those above.
+		-- Not a view of the cause above: bulk data moves one way at a time, so the two need not agree.
 		cause = "network", what = "network, bulk data", least = BY_SERVICE_TIME, unless = "tcp_retransmitted_segments",
 		views = { service("nsbulk", "time to receive bulk data"), service("ncbulk", "time to receive bulk data, by clients") },
 	},

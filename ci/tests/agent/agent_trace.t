@@ -18,6 +18,11 @@ ask() { # REQUEST: prints its answer
 	done
 }
 
+refused() { "$agent" trace --out "$tmp/log" "$@" -- true 2>&1; echo "exit $?"; }
+for bulk in 0 -1 x "16408," 16408,x 24,24 4294967297; do
+	check "--bulk $bulk is refused" grep -qz "takes 1 to 4294967296 bytes.*not '$bulk'.*exit 2" <<<"$(refused --mode sums --bulk "$bulk")"
+done
+check "... and a good one without sums" grep -qz 'needs --mode sums.*exit 2' <<<"$(refused --bulk 16408,24)"
 check "ptrace works here" grep -q '"able": *true' <<<"$(ask '{"id":1,"op":"check","what":"trace.ptrace"}')"
 said=$(ask '{"id":2,"op":"check","what":"trace.nonsense"}')
 check "an unknown tracer does not, and the reason names it" grep -q "\"able\": *false.*there is no tracer 'nonsense'" <<<"$said"
