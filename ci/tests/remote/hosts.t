@@ -65,7 +65,7 @@ sed -E "/^$net.51/!s/^($net.[0-9]+)/[\1]:2200/" "$dir/known_hosts" >"$tmp/ssh/kn
 chmod -R go= "$tmp/ssh"
 
 # ---- what the README says ----
-section() { sed -n '/^## Your own cluster/,/^## Where to read on/p' "$readme"; }
+section() { sed -n '/^## Your own cluster/,/^## Your own scenario/p' "$readme"; }
 section | sed -n '/^```lua/,/^```/p' | grep -v '^```' >hosts.lua
 section | sed -n 's/^    \(culprit .*\)/\1/p' >commands
 cat >mine.lua <<'L'

@@ -36,34 +36,40 @@ check "evidence has servers and clients by their names" bash -c "grep -q 'client
 held_out() { # RUN CELLS
 	"$culprit" rescore "$tmp/$1" --cells "$2" --json
 }
-counted() {
-	perl -MJSON::PP -0777 -ne '
+counted() { # [DETECTOR]
+	DETECTOR=${1-peer-robust} perl -MJSON::PP -0777 -ne '
 	my ($right, $faulty, $alarms, $controls) = (0) x 4;
 	for my $run (JSON::PP->new->incr_parse($_)) {
-		for (grep { $_->{detector} eq "peer-robust" } @{ $run->{summary}{detectors} }) {
+		for (grep { $_->{detector} eq $ENV{DETECTOR} } @{ $run->{summary}{detectors} }) {
 			my ($f, $c) = @$_{qw(faulty controls)};
 			$right += $f->{right_server}{count} // 0; $faulty += $f->{n}; $alarms += $c->{false_alarm}{count} // 0; $controls += $c->{n}; } }
 	print "$right of $faulty victims\n$alarms of $controls controls\n"'
 }
 held=$({ held_out table1-controls-20261122 113-404; held_out table1-controls2-20261122 1-404; held_out table1-again-20261122 1-404; } | counted)
 check "there is something held out" grep -q " of [1-9][0-9]* victims" <<<"$held"
-for page in README.md results/table1-20261121.md; do
-	while read -r words; do check "$page: $words" grep -qF "$words" <(tr '\n' ' ' <$page); done <<<"$held"
-done
+page=results/table1-20261121.md
+while read -r words; do check "$page: $words" grep -qF "$words" <(tr '\n' ' ' <$page); done <<<"$held"
+# The README has the same counts as rows of a table: what they are of, victims named, controls with an alarm.
+row() { check "README: $1 | $2 | $3" grep -qE "^\| .*$1.* \| $2 \| $3 \|$" README.md; }
+victims() { sed -n 's/ victims//p' <<<"$1"; }
+controls() { sed -n 's/ controls//p' <<<"$1"; }
+row "GlusterFS" "$(victims "$held")" "$(controls "$held")"
 busy=$("$culprit" rescore results/runs/weak-busy-20261127 --detector peer-robust --json | counted | sed -n '2s/ controls//p')
-check "README.md: (weak-busy-20261127) $busy" grep -qF "(weak-busy-20261127) $busy." <(tr '\n' ' ' <README.md)
+row "overloaded processors" - "$busy"
 # On OrangeFS all cells are held out.
 held=$(held_out table1-orangefs-20261122 1-204 | counted)
-for page in README.md results/table1-orangefs-20261122.md; do
-	while read -r words; do check "$page: $words" grep -qF "$words" <(tr '\n' ' ' <$page); done <<<"$held"
-done
+page=results/table1-orangefs-20261122.md
+while read -r words; do check "$page: $words" grep -qF "$words" <(tr '\n' ' ' <$page); done <<<"$held"
+row "peer-robust.*OrangeFS" "$(victims "$held")" "$(controls "$held")"
+held=$(held_out table1-orangefs-20261122 1-204 | counted peer-threshold)
+row "peer-threshold.*OrangeFS" "$(victims "$held")" "$(controls "$held")"
 # Of weak disk hogs: what was found from a quarter of the time on, and the controls.
 weak=$("$culprit" rescore results/runs/weak-20261123 --detector peer-robust --json | perl -MJSON::PP -0777 -ne '
 	my ($found, $n, $alarms, $controls) = (0) x 4;
 	for (grep { $_->{detector} eq "peer-robust" && $_->{metric} eq "any" && $_->{fault} !~ /share=10%/ } @{ decode_json($_)->{scores} }) {
 		if ($_->{control}) { $alarms += $_->{fp}{count}; $controls += $_->{n} } else { $found += $_->{tp}{count}; $n += $_->{n} } }
-	print "(weak-20261123): $found of $n hogs that take a quarter of a disk\x27s time or more, $alarms of $controls controls\n"')
-check "README: $weak" grep -qF "$weak" <(tr '\n' ' ' <README.md)
+	print "$found of $n victims\n$alarms of $controls controls\n"')
+row "hogs.* a quarter of a disk or more" "$(victims "$weak")" "$(controls "$weak")"
 delay=$("$culprit" rescore results/runs/weak-20261123 --detector peer-robust --json | perl -MJSON::PP -0777 -ne '
 	my @d = sort { $a <=> $b } map { $_->{delay_s}{median} // () } grep { $_->{detector} eq "peer-robust" && $_->{metric} eq "any" } @{ decode_json($_)->{scores} };
 	printf "is %.1f s (%.1f to %.1f s)\n", ($d[$#d / 2] + $d[@d / 2]) / 2, $d[0], $d[-1]')

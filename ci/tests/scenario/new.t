@@ -85,15 +85,12 @@ check "so is a key that there is not, with the nearest" grep -q "wrong.lua:1: .*
 said=$("$culprit" list faults kill 2>&1)
 check "other kinds are not listed by name" [ "$?" = 2 ]
 
-# The README's scenario and fault are what the program takes.
+# The README's inventory, scenario and fault, in this order, are what the program takes.
 awk '/^```lua$/ { on = 1; n++; next } /^```$/ { on = 0 } on { print > ("readme" n ".lua") }' "$readme"
-cp readme1.lua scenario.lua
-check "README's scenario" plan
-cp readme2.lua runaway-log.lua
-echo 'return { name = "own", workloads = { "ddw" }, faults = { "none", "./runaway-log.lua" }, detectors = { "always-same" } }' >scenario.lua
-check "README's fault" plan
-cp inventory.lua old.lua
-cp readme3.lua inventory.lua
-echo 'return { name = "own", workloads = { "ddw" }, faults = { "none" }, detectors = { "always-same" } }' >scenario.lua
+cp readme2.lua scenario.lua
+cp readme3.lua runaway-log.lua
+check "README's scenario, with its fault" plan
+check "... which is in the plan" bash -c "'$culprit' run --inventory inventory.lua --dry-run scenario.lua | grep -q runaway-log"
+cp readme1.lua inventory.lua
 check "README's inventory" plan
 done_testing
