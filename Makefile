@@ -37,7 +37,7 @@ say = $(if $(V),,@printf '  %-6s %s\n' $(1) $(2))
 BASE_SRC   := $(wildcard harness/base/*.c)
 RECORD_SRC := $(wildcard diag/record/*.c)
 CORE_DIRS  := diag/fleet diag/import harness/lua harness/inventory harness/fs harness/lab harness/remote harness/cluster harness/scenario harness/store \
-              harness/judging harness/timeline harness/serve harness/experiment harness/recording harness/replay harness/watch harness/cli diag/app diag/causal diag/throttle diag/derive diag/flow diag/query diag/ship diag/judge results results/report results/timeline
+              harness/judging harness/timeline harness/serve harness/experiment harness/recording harness/replay harness/watch harness/cli diag/app diag/causal diag/throttle diag/derive diag/flow diag/query diag/ship diag/judge diag/slow results results/report results/timeline
 AGENT_DIRS := harness/agent harness/replayer diag/app faults/primitives diag/capture diag/capture/ebpf diag/capture/ptrace diag/capture/sampler \
               diag/capture/tools
 CORE_SRC   := $(BASE_SRC) $(RECORD_SRC) harness/agent/operations.c harness/replayer/modes.c diag/capture/choice.c $(wildcard $(CORE_DIRS:%=%/*.c))
@@ -61,7 +61,7 @@ bench_bin := $(patsubst ci/bench/%.c,$(OUT)/bench/%,$(filter-out $(patsubst $(OU
 programs: $(OUT)/culprit $(OUT)/agent/culprit-agent ## build the program and its agent (the default goal)
 
 # What shell tests call beside them, C tests included that make a run, ask a server or print a table.
-shelled_bin := $(OUT)/tests/timeline/cell_test $(OUT)/tests/import/prometheus_test $(OUT)/tests/results/slow_rule_test
+shelled_bin := $(OUT)/tests/timeline/cell_test $(OUT)/tests/import/prometheus_test $(OUT)/tests/slow/slow_rule_test
 tools: programs $(helper_bin) $(bench_bin) $(shelled_bin) mpi
 all: tools $(test_bin) ## build everything
 unit-programs: programs $(unit_bin)

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "harness/base/text.h"
-#include "results/text_columns.h"
+#include "harness/base/text_columns.h"
 
 enum { NAMES_SHOWN = 10 };
 

@@ -11,7 +11,7 @@
 #include "harness/cli/cmd.h"
 #include "harness/judging/flows.h"
 #include "harness/judging/written.h"
-#include "results/slow.h"
+#include "diag/slow/slow.h"
 
 struct options {
 	long cell, recording, top;

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "results/slow_impl.h"
+#include "diag/slow/slow_impl.h"
 
 /* From the deepest on: what a request is in there keeps others waiting further up. */
 static const enum slow_part depth[SLOW_LAYERS] = {

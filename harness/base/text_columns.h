@@ -1,6 +1,6 @@
 /* A table of text whose columns are as wide as they need to be. Zero at first. */
-#ifndef CULPRIT_RESULTS_TEXT_COLUMNS_H
-#define CULPRIT_RESULTS_TEXT_COLUMNS_H
+#ifndef CULPRIT_HARNESS_BASE_TEXT_COLUMNS_H
+#define CULPRIT_HARNESS_BASE_TEXT_COLUMNS_H
 
 #include <stdbool.h>
 #include <stddef.h>

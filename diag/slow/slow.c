@@ -1,11 +1,11 @@
 /* Adds up where the time of requests went. */
-#include "results/slow.h"
+#include "diag/slow/slow.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "results/slow_impl.h"
+#include "diag/slow/slow_impl.h"
 
 const char *slow_phase_name(enum slow_phase p)
 {

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "diag/record/calls.h"
-#include "results/slow_impl.h"
+#include "diag/slow/slow_impl.h"
 
 enum { THREADS = 64 };
 

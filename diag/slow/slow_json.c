@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "harness/base/text.h"
-#include "results/slow_impl.h"
+#include "diag/slow/slow_impl.h"
 
 /* What is not UTF-8 is escaped. */
 static json_t *text(const char *s)

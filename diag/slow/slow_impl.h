@@ -1,9 +1,9 @@
-/* Shared by the files of results/slow*.c only. */
-#ifndef CULPRIT_RESULTS_SLOW_IMPL_H
-#define CULPRIT_RESULTS_SLOW_IMPL_H
+/* Shared by the files of diag/slow only. */
+#ifndef CULPRIT_DIAG_SLOW_SLOW_IMPL_H
+#define CULPRIT_DIAG_SLOW_SLOW_IMPL_H
 
 #include "harness/base/alloc.h"
-#include "results/slow.h"
+#include "diag/slow/slow.h"
 
 /* A request, as it is kept. */
 struct slow_item {

@@ -1,5 +1,5 @@
 /* Lays out a text table whose columns fit their cells. */
-#include "results/text_columns.h"
+#include "harness/base/text_columns.h"
 
 #include <stdlib.h>
 #include <string.h>

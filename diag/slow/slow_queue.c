@@ -4,7 +4,7 @@
  */
 #include <stdlib.h>
 
-#include "results/slow_impl.h"
+#include "diag/slow/slow_impl.h"
 
 static struct slow_spans *spans_of(struct slow *s, uint32_t node)
 {

@@ -1,5 +1,5 @@
 /*
- * The rule of 'culprit slow' (results/slow.h) on made-up cells: clients that send one request after
+ * The rule of 'culprit slow' (diag/slow/slow.h) on made-up cells: clients that send one request after
  * the other to servers with one disk each, first come, first served. How long a disk takes varies
  * from second to second, and seconds depend on each other.
  */
@@ -15,7 +15,7 @@
 #include <string.h>
 
 #include "diag/record/calls.h"
-#include "results/slow.h"
+#include "diag/slow/slow.h"
 
 enum { SERVERS = 6, CLIENTS = 8, SECONDS = 80 };
 

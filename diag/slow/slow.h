@@ -53,8 +53,8 @@
  *
  * Memory: 56 bytes a request, 16 a disk call.
  */
-#ifndef CULPRIT_RESULTS_SLOW_H
-#define CULPRIT_RESULTS_SLOW_H
+#ifndef CULPRIT_DIAG_SLOW_SLOW_H
+#define CULPRIT_DIAG_SLOW_SLOW_H
 
 #include <jansson.h>
 #include <stdio.h>
@@ -216,7 +216,7 @@ void slow_text_coverage(const struct slow *s, FILE *out);
 
 /* {verdict, sentence, found: [server names], servers, layers, slowest, coverage, clocks}, without a
  * fault also comparisons: {servers, halves: {verdict, sentence, found}}; keys as
- * in ci/tests/results/slow_test.c. New reference. */
+ * in ci/tests/slow/slow_test.c. New reference. */
 json_t *slow_json(const struct slow *s);
 
 #endif

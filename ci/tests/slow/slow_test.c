@@ -9,7 +9,7 @@
 #include <math.h>
 
 #include "ci/tests/flow/cluster.h"
-#include "results/slow.h"
+#include "diag/slow/slow.h"
 
 enum { SERVERS = 4, CLIENT = 4 };
 

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "harness/base/text.h"
-#include "results/slow_impl.h"
-#include "results/text_columns.h"
+#include "diag/slow/slow_impl.h"
+#include "harness/base/text_columns.h"
 
 enum { WIDTH = 100 };
 

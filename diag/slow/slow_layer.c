@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "results/slow_impl.h"
+#include "diag/slow/slow_impl.h"
 
 static const struct slow_second *phase_of(
 	const struct slow_demand *d, size_t layer, size_t server, int phase, size_t *n)

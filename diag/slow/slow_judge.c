@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "results/slow_impl.h"
+#include "diag/slow/slow_impl.h"
 
 static const double level = 0.05; /* of false alarms, for all servers and layers together */
 
