@@ -14,7 +14,7 @@
 #ifndef CULPRIT_CI_BENCH_RATIOS_H
 #define CULPRIT_CI_BENCH_RATIOS_H
 
-#include "results/grid.h"
+#include "harness/table/grid.h"
 
 struct ratios;
 

@@ -16,7 +16,7 @@
 #include "harness/cli/cmd.h"
 #include "harness/cli/diagnose_files.h"
 #include "harness/cli/diagnose_windows.h"
-#include "results/fleet.h"
+#include "harness/table/fleet.h"
 
 enum { TERMINAL_WIDTH = 100 };
 

@@ -11,9 +11,9 @@
 #include "harness/cli/environment.h"
 #include "harness/cli/table_notes.h"
 #include "harness/experiment/attempt.h"
-#include "results/dose.h"
-#include "results/overhead.h"
-#include "results/paper.h"
+#include "harness/table/dose.h"
+#include "harness/table/overhead.h"
+#include "harness/table/paper.h"
 
 static json_t *victim_list(const struct cell *c, char *const servers[])
 {

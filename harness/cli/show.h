@@ -9,7 +9,7 @@
 #include "harness/scenario/plan.h"
 #include "harness/judging/scoring.h"
 #include "harness/store/store.h"
-#include "results/table.h"
+#include "harness/table/table.h"
 
 /* The plan, for --dry-run, and 'skipped', a list of {fault, reason}; returns an exit code. */
 int show_plan(const struct scenario *s, const struct plan *p, char *const servers[],
@@ -23,7 +23,7 @@ int show_table(struct store *s, struct scoring *c, enum table_format format, boo
 
 #define SHOW_DOSE_LEVEL 0.95 /* of TP, unless told */
 
-/* What was scored by the strength of faults (results/dose.h). */
+/* What was scored by the strength of faults (harness/table/dose.h). */
 int show_doses(struct store *s, struct scoring *c, enum table_format format, bool details,
 	double level, FILE *out, struct err *e);
 

@@ -3,7 +3,7 @@
 #define CULPRIT_HARNESS_CLI_TABLE_NOTES_H
 
 #include "harness/judging/scoring.h"
-#include "results/table.h"
+#include "harness/table/table.h"
 
 /* 'range': the cells that were scored. The run's id is borrowed from 's'. The caller clears. */
 int table_notes_make(

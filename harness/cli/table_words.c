@@ -7,7 +7,7 @@
 #include "harness/base/alloc.h"
 #include "harness/base/auto.h"
 #include "harness/base/jget.h"
-#include "results/grid.h"
+#include "harness/table/grid.h"
 
 /* Seconds of the cell as "1:05". */
 static void clock_text(double s, char *out, size_t size)
