@@ -37,7 +37,7 @@ say = $(if $(V),,@printf '  %-6s %s\n' $(1) $(2))
 BASE_SRC   := $(wildcard harness/base/*.c)
 RECORD_SRC := $(wildcard diag/record/*.c)
 CORE_DIRS  := diag/fleet diag/import harness/lua harness/inventory harness/fs harness/lab harness/remote harness/cluster harness/scenario harness/store \
-              harness/judging harness/timeline harness/serve harness/experiment harness/recording harness/replay harness/watch harness/cli diag/app diag/causal diag/throttle diag/derive diag/flow diag/query diag/ship diag/judge diag/slow harness/table results results/report results/timeline
+              harness/judging harness/timeline harness/serve harness/experiment harness/recording harness/replay harness/watch harness/cli diag/app diag/causal diag/throttle diag/derive diag/flow diag/query diag/ship diag/judge diag/slow harness/table harness/web harness/web/timeline
 AGENT_DIRS := harness/agent harness/replayer diag/app faults/primitives diag/capture diag/capture/ebpf diag/capture/ptrace diag/capture/sampler \
               diag/capture/tools
 CORE_SRC   := $(BASE_SRC) $(RECORD_SRC) harness/agent/operations.c harness/replayer/modes.c diag/capture/choice.c $(wildcard $(CORE_DIRS:%=%/*.c))
@@ -227,7 +227,7 @@ fuzz_of_csv       := $(wildcard diag/import/*.c) diag/derive/series.c $(BASE_SRC
 fuzz_of_scenario  := harness/scenario/scenario.c harness/scenario/part.c harness/scenario/tracing.c harness/scenario/recorder.c harness/scenario/trigger.c harness/scenario/plan.c $(wildcard harness/lua/*.c) $(BASE_SRC)
 fuzz_of_inventory := $(wildcard harness/inventory/*.c harness/lua/*.c) $(BASE_SRC)
 fuzz_of_agent     := harness/agent/dispatch.c harness/agent/operations.c
-fuzz_of_timeline  := $(filter-out results/timeline/html.c results/timeline/encode%.c,$(wildcard results/timeline/*.c)) $(BASE_SRC)
+fuzz_of_timeline  := $(filter-out harness/web/timeline/html.c harness/web/timeline/encode%.c,$(wildcard harness/web/timeline/*.c)) $(BASE_SRC)
 fuzz_of_zones     := diag/query/zones.c diag/query/zones_make.c diag/query/scan.c $(RECORD_SRC) $(BASE_SRC)
 fuzz_of_rowbinary := diag/ship/rowbinary.c $(BASE_SRC)
 fuzz_of_app       := $(wildcard diag/app/*.c) $(BASE_SRC)
@@ -264,7 +264,7 @@ lint-shell:
 	$(Q)shellcheck -s bash -S warning -e SC2154,SC2155 ci/*.sh ci/bench/*.sh ci/fuzz/*.sh $(wildcard ci/templates/*/*.sh ci/templates/*/*.sbatch ci/tests/*.t ci/tests/*/*.t ci/tests/*.sh ci/tests/*/*.sh ci/vm/*.sh ci/vm/*.t) .ci/run
 lint-c:
 	$(Q)cppcheck --quiet --error-exitcode=1 --inline-suppr --std=c11 --enable=warning -j$(JOBS) \
-		--suppress=unknownMacro --suppress=ctuuninitvar --suppress=nullPointerRedundantCheck -I. harness faults diag results
+		--suppress=unknownMacro --suppress=ctuuninitvar --suppress=nullPointerRedundantCheck -I. harness faults diag
 
 # clang-format breaks neither comments nor strings: the second check finds those that are too wide.
 c_files = $(shell git ls-files '*.c' '*.h' 2>/dev/null)
@@ -293,7 +293,7 @@ install: programs ## install the program and its files below PREFIX (default /us
 	$(Q)rm -rf $(DESTDIR)$(PREFIX)/lib/culprit/agent && cp -r $(OUT)/agent $(DESTDIR)$(PREFIX)/lib/culprit/agent
 	$(Q){ find faults workloads scenarios diag/detectors diag/findings harness/fs harness/lua -name '*.lua' -o -name '*.app'; ls results/*.csv; } | \
 		xargs cp --parents -t $(DESTDIR)$(PREFIX)/share/culprit
-	$(Q)find results/report results/timeline results/serve results/schemas -type f ! -name '*.[ch]' | xargs cp --parents -t $(DESTDIR)$(PREFIX)/share/culprit
+	$(Q)find harness/web results/schemas -type f ! -name '*.[ch]' | xargs cp --parents -t $(DESTDIR)$(PREFIX)/share/culprit
 	$(Q)install -d $(addprefix $(DESTDIR)$(PREFIX)/share/,man/man1 bash-completion/completions zsh/site-functions fish/vendor_completions.d)
 	$(Q)cd $(DESTDIR)$(PREFIX)/share && ../bin/culprit help --man >man/man1/culprit.1 && \
 		../bin/culprit help --completion bash >bash-completion/completions/culprit && \

@@ -15,7 +15,7 @@ mkdir -p "$1" || exit 2
 dir=$(realpath "$1")
 cd "$(dirname "$0")/../.." || exit 2
 . ci/tests/tap.sh
-. ci/tests/results/browser.sh
+. ci/tests/web/browser.sh
 . ci/tests/ship/clickhouse.sh
 culprit=$PWD/${OUT:-out}/culprit
 lab=${LAB:-/run/culprit/bench-live-page}

@@ -8,7 +8,7 @@
 set -eu
 cd "$(dirname "$0")/../.."
 out=${OUT:-out}
-. ci/tests/results/browser.sh
+. ci/tests/web/browser.sh
 command -v chromedriver >/dev/null || { echo "no chromedriver: skipped"; exit 0; }
 tmp=$(mktemp -d)
 trap 'browser_stop; rm -rf "$tmp"' EXIT

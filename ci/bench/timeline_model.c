@@ -15,7 +15,7 @@
 #include <sys/resource.h>
 
 #include "harness/base/clock.h"
-#include "results/timeline/live.h"
+#include "harness/web/timeline/live.h"
 
 enum { CLIENTS = 4, SERVERS = 4, THREADS = 4, SLICES_OF_A_REQUEST = 8, MS = 1000000 };
 #define START_NS 1763800000123456789

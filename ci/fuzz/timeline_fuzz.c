@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "results/timeline/lanes.h"
+#include "harness/web/timeline/lanes.h"
 
 struct input {
 	const uint8_t *data;

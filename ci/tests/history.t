@@ -54,7 +54,7 @@ git mv harness/store/other.c harness/store/o.c && seq -f "more %g" 51 >>harness/
 refused "a move counts with the lines that differ" 'changes 51 lines without'
 cp harness/store/o.c harness/store/o2.c && echo end >>harness/store/o.c && commit "store: one from another"
 accepted "a copy of a changed file counts with the lines that differ"
-for f in results/runs/r/log.json results/big.svg ci/tests/data/x.c ci/tests/output/y.txt ci/fuzz/seeds/f/1 workloads/traces/t.app results/report/vendor/v.js; do
+for f in results/runs/r/log.json results/big.svg ci/tests/data/x.c ci/tests/output/y.txt ci/fuzz/seeds/f/1 workloads/traces/t.app harness/web/kit/vendor/v.js; do
 	lines "$f" 1 3000
 done
 head -c 9000 /dev/urandom >results/picture.png && commit "results: recorded data"
@@ -63,7 +63,7 @@ lines ci/tests/x.t 1 3000 && lines harness/README.md 1 3000 && commit "tests: ma
 accepted "tests and pages are not product"
 lines ci/tests/x2.t 1 51 && commit "tests: without a reason"
 refused "but need a reason" 'changes 51 lines without'
-lines results/report/page.js 1 2001 && commit "report: a page" "$why"
+lines harness/web/report/page.js 1 2001 && commit "report: a page" "$why"
 refused "the code of pages is product" 'changes 2001 lines of product'
 echo 1 >x && commit "no area here"
 refused "a subject without an area" '"no area here" its subject does not begin with an area'

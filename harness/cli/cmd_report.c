@@ -12,7 +12,7 @@
 #include "harness/cli/report_data.h"
 #include "harness/cli/shards.h"
 #include "harness/cli/table_runs.h"
-#include "results/report/page.h"
+#include "harness/web/page.h"
 
 /* A page of this size opens at once, and can be sent by mail. */
 enum { LARGE_BYTES = 10 * 1000 * 1000 };

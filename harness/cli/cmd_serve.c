@@ -109,16 +109,17 @@ static const struct option_row rows[] = {
 const struct command serve_command = {.name = "serve",
 	.summary = "look at logs or a run in a browser, while they grow, too",
 	.arguments = "RUN\nLOG ...",
-	.about = "Serves a page on 127.0.0.1 until it is interrupted, and prints its address. Only "
-		 "who has the address, with the token in it, can look.\n\n"
-		 "The page shows calls by type and thread, latency, bytes, errors, files and their "
-		 "offsets over time, the events themselves, and of a run the fault and the "
-		 "verdicts; each panel is a query (culprit query). A run that goes on, and a log "
-		 "that is being written, is shown as it grows.\n\n"
-		 "A panel is a view: a file NAME.view with 'title:', 'chart:' (line, area, bars, "
-		 "heat, dots or table) and 'query:', then a SELECT. Yours are in "
-		 "~/.config/culprit/views; culprit's are in results/serve/views. A wrong one is "
-		 "told with its line, on the page, too.",
+	.about =
+		"Serves a page on 127.0.0.1 until it is interrupted, and prints its address. Only "
+		"who has the address, with the token in it, can look.\n\n"
+		"The page shows calls by type and thread, latency, bytes, errors, files and their "
+		"offsets over time, the events themselves, and of a run the fault and the "
+		"verdicts; each panel is a query (culprit query). A run that goes on, and a log "
+		"that is being written, is shown as it grows.\n\n"
+		"A panel is a view: a file NAME.view with 'title:', 'chart:' (line, area, bars, "
+		"heat, dots or table) and 'query:', then a SELECT. Yours are in "
+		"~/.config/culprit/views; culprit's are in harness/web/serve/views. A wrong one is "
+		"told with its line, on the page, too.",
 	.examples = "culprit serve app.trace\n"
 		    "culprit serve runs/NAME --cell 3\n"
 		    "culprit serve before.trace --compare after.trace\n"

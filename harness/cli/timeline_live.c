@@ -11,7 +11,7 @@
 #include "harness/judging/written.h"
 #include "harness/store/lock.h"
 #include "harness/watch/stop.h"
-#include "results/timeline/live.h"
+#include "harness/web/timeline/live.h"
 
 #define LOOK_S 1.0
 

@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-#include "results/timeline/timeline.h"
+#include "harness/web/timeline/timeline.h"
 
 /* Paths; NULL: not that form; "-": standard output, of one at most. */
 struct timeline_output {

@@ -14,7 +14,7 @@
 #include "harness/base/jget.h"
 #include "harness/serve/answer.h"
 #include "harness/serve/serve_impl.h"
-#include "results/report/page.h"
+#include "harness/web/page.h"
 
 #define LOOK_S 0.05 /* between two looks whether the browser still waits */
 

@@ -8,7 +8,7 @@
 #include "harness/serve/kept.h"
 #include "harness/serve/serve.h"
 #include "harness/serve/views.h"
-#include "results/loopback.h"
+#include "harness/web/loopback.h"
 
 enum {
 	SERVE_CONNECTIONS = 16,

@@ -262,7 +262,7 @@ int views_read(const char *folder, struct views *out, struct err *e)
 	auto_free char *built_in = NULL, *users = folder ? NULL : users_folder();
 	struct views views = {0};
 	struct stat st;
-	int rc = home_path("results/serve/views", &built_in, e)
+	int rc = home_path("harness/web/serve/views", &built_in, e)
 		?: read_folder(built_in, false, &views, e);
 
 	if (!rc && folder)

@@ -7,7 +7,7 @@
 
 #include "harness/base/alloc.h"
 #include "harness/base/jget.h"
-#include "results/report/page.h"
+#include "harness/web/page.h"
 
 enum { TRACES = 30, POINTS = 360, FINDINGS_MAX = 2000, CURVE = 400, RANKS_LEAST = 50 };
 

@@ -18,7 +18,7 @@
 #include <jansson.h>
 
 #include "diag/app/app.h"
-#include "results/timeline/timeline.h"
+#include "harness/web/timeline/timeline.h"
 
 struct capture_options {
 	/* Calls that begin in [from, to) are shown, in seconds from the first; to_s 0: to the end.

@@ -1,6 +1,6 @@
 /*
  * A cell of a run on a timeline: what its logs, its samplers and its store tell, as tracks, slices,
- * arrows, counters and marks of a builder (results/timeline/timeline.h).
+ * arrows, counters and marks of a builder (harness/web/timeline/timeline.h).
  *
  * Tracks. The cell is a track of kind cluster, with a node for each server, then for each client:
  *
@@ -32,7 +32,7 @@
 #define CULPRIT_HARNESS_TIMELINE_CELL_H
 
 #include "harness/store/store.h"
-#include "results/timeline/timeline.h"
+#include "harness/web/timeline/timeline.h"
 
 struct cell_options {
 	const char *file_system; /* an adapter; NULL: the one that the run recorded */

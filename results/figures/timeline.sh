@@ -4,7 +4,7 @@
 set -eu
 run=$(realpath "$1")
 cd "$(dirname "$0")/../.."
-. ci/tests/results/browser.sh
+. ci/tests/web/browser.sh
 tmp=$(mktemp -d)
 trap 'browser_stop; rm -rf "$tmp"' EXIT
 "${OUT:-out}/culprit" timeline "$run" --cell "$2" -o "$tmp/t.html"

@@ -1,4 +1,4 @@
-/* The numbers of a report: what a page reads from them (results/report/samples.js) is the number to
+/* The numbers of a report: what a page reads from them (harness/web/report/samples.js) is the number to
  * three digits. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -212,12 +212,12 @@ PY
 check "views are the same to other programs" views
 
 # Each panel runs there, and answers what the view answers here.
-panels() { python3 "$pages/ci/tests/ship/panels.py" "$culprit" dashboard.json "$pages/results/serve/views" "$port" "$@"; }
+panels() { python3 "$pages/ci/tests/ship/panels.py" "$culprit" dashboard.json "$pages/harness/web/serve/views" "$port" "$@"; }
 check "panels of two logs" panels logs 0 lab-none.s1.fs lab-kill.s2.fs
 check "panels of a run" panels run "$(sqlite3 $run/run.db 'select id from attempt')" $run
 zcat "$pages/ci/tests/data/lab-ddw.s1.samples.gz" >samples
 "$culprit" ship samples --to "$at/samples" 2>/dev/null
-check "panels of a sampler's log" bash -c '"$@" | grep -q "^Disks busy, by node: [1-9]"' - python3 "$pages/ci/tests/ship/panels.py" "$culprit" dashboard.json "$pages/results/serve/views" "$port" samples 0 samples
+check "panels of a sampler's log" bash -c '"$@" | grep -q "^Disks busy, by node: [1-9]"' - python3 "$pages/ci/tests/ship/panels.py" "$culprit" dashboard.json "$pages/harness/web/serve/views" "$port" samples 0 samples
 
 page() { # what diag/query/README.md asks of requests
 	local sql=$(perl -0777 -ne 'print $1 if /^ {4}culprit query RUN "(select [^"]*from requests[^"]*)"/ms' "$page")

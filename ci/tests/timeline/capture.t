@@ -4,7 +4,7 @@
 # shellcheck disable=SC2016
 cd "$(dirname "$0")/../../.." || exit 1
 . ci/tests/tap.sh
-. ci/tests/results/browser.sh
+. ci/tests/web/browser.sh
 out=$PWD/${OUT:-out}
 culprit=$out/culprit
 traces=$PWD/workloads/traces

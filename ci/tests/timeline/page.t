@@ -4,7 +4,7 @@
 # shellcheck disable=SC2016,SC2053
 cd "$(dirname "$0")/../../.." || exit 1
 . ci/tests/tap.sh
-. ci/tests/results/browser.sh
+. ci/tests/web/browser.sh
 model=$PWD/${OUT:-out}/bench/timeline_model
 for program in chromedriver curl perl; do
 	command -v $program >/dev/null || skip_all "no $program"

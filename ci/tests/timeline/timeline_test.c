@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "results/timeline/columns.h"
-#include "results/timeline/joints.h"
-#include "results/timeline/lanes.h"
+#include "harness/web/timeline/columns.h"
+#include "harness/web/timeline/joints.h"
+#include "harness/web/timeline/lanes.h"
 
 static int compare_numbers(const void *a, const void *b)
 {

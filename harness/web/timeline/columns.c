@@ -1,0 +1,119 @@
+/* Packs columns of numbers for a page. */
+#include "harness/web/timeline/columns.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+
+#include "harness/base/alloc.h"
+
+void column_clear(struct timeline_column *c)
+{
+	free(c->data);
+	*c = (struct timeline_column){0};
+}
+
+static void make_room(struct timeline_column *c, size_t size)
+{
+	if (c->size + size <= c->room)
+		return;
+	c->room = 2 * c->room + size;
+	c->data = alloc_resize(c->data, c->room, 1);
+}
+
+void column_bytes(struct timeline_column *c, const void *data, size_t size)
+{
+	if (!size)
+		return;
+	make_room(c, size);
+	memcpy(c->data + c->size, data, size);
+	c->size += size;
+}
+
+void column_number(struct timeline_column *c, uint64_t number)
+{
+	make_room(c, 10);
+	for (; number > 127; number >>= 7)
+		c->data[c->size++] = (uint8_t)(number | 128);
+	c->data[c->size++] = (uint8_t)number;
+}
+
+void column_delta(struct timeline_column *c, int64_t number)
+{
+	uint64_t delta = (uint64_t)number - (uint64_t)c->last;
+	uint64_t magnitude = number < 0 ? -(uint64_t)number : (uint64_t)number;
+
+	if (magnitude > c->most)
+		c->most = magnitude;
+	c->last = number;
+	column_number(c, delta << 1 ^ (delta >> 63 ? UINT64_MAX : 0));
+}
+
+int column_deflate(const struct timeline_column *c, struct timeline_column *out, struct err *e)
+{
+	enum { CHUNK = 1 << 18, LEVEL = 6 };
+	z_stream z = {.next_in = c->data};
+	size_t left = c->size;
+	int rc = deflateInit(&z, LEVEL);
+
+	while (rc == Z_OK) {
+		size_t some = left < CHUNK ? left : CHUNK;
+
+		make_room(out, CHUNK);
+		if (!z.avail_in) {
+			z.avail_in = (uInt)some;
+			left -= some;
+		}
+		z.next_out = out->data + out->size;
+		z.avail_out = CHUNK;
+		rc = deflate(&z, left ? Z_NO_FLUSH : Z_FINISH);
+		out->size += CHUNK - z.avail_out;
+	}
+	deflateEnd(&z);
+	return rc == Z_STREAM_END ? 0 : err_set(e, -EIO, "cannot deflate a timeline's columns");
+}
+
+static size_t slot_of(const struct tuples *t, const uint32_t tuple[TUPLE])
+{
+	uint64_t h = 0;
+	size_t slot;
+
+	for (size_t i = 0; i < TUPLE; i++)
+		h = (h ^ tuple[i]) * 0x9e3779b97f4a7c15u;
+	slot = (h ^ h >> 32) & (t->slots - 1);
+	while (t->table[slot] && memcmp(t->list[t->table[slot] - 1], tuple, sizeof(*t->list)) != 0)
+		slot = (slot + 1) & (t->slots - 1);
+	return slot;
+}
+
+static void grow(struct tuples *t)
+{
+	t->slots = t->slots ? 2 * t->slots : 256;
+	free(t->table);
+	t->table = alloc_zero(t->slots, sizeof(*t->table));
+	t->list = alloc_resize(t->list, t->slots / 2, sizeof(*t->list));
+	for (uint32_t i = 0; i < t->n; i++)
+		t->table[slot_of(t, t->list[i])] = i + 1;
+}
+
+uint32_t tuples_number(struct tuples *t, const uint32_t tuple[TUPLE])
+{
+	size_t slot;
+
+	if (2 * (size_t)t->n >= t->slots)
+		grow(t);
+	slot = slot_of(t, tuple);
+	if (!t->table[slot]) {
+		memcpy(t->list[t->n], tuple, sizeof(*t->list));
+		t->table[slot] = ++t->n;
+	}
+	return t->table[slot] - 1;
+}
+
+void tuples_clear(struct tuples *t)
+{
+	free(t->list);
+	free(t->table);
+	*t = (struct tuples){0};
+}

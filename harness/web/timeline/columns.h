@@ -1,0 +1,40 @@
+/*
+ * Columns of numbers for the page: bytes that grow, whole numbers in as few bytes as they need
+ * (LEB128: seven bits a byte, the least first), and numbers for tuples.
+ */
+#ifndef CULPRIT_HARNESS_WEB_TIMELINE_COLUMNS_H
+#define CULPRIT_HARNESS_WEB_TIMELINE_COLUMNS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "harness/base/err.h"
+
+struct timeline_column {
+	uint8_t *data;
+	size_t size, room;
+	int64_t last;  /* of column_delta */
+	uint64_t most; /* the greatest magnitude that column_delta saw */
+};
+void column_clear(struct timeline_column *c);
+void column_bytes(struct timeline_column *c, const void *data, size_t size);
+void column_number(struct timeline_column *c, uint64_t number);
+/* The difference to the last one, modulo 2^64, with its sign in the lowest bit. */
+void column_delta(struct timeline_column *c, int64_t number);
+
+/* The column deflated (zlib); '*out' begins empty and is the caller's. -EIO. */
+int column_deflate(const struct timeline_column *c, struct timeline_column *out, struct err *e);
+
+enum { TUPLE = 4 };
+
+/* Tuples by number. */
+struct tuples {
+	uint32_t (*list)[TUPLE];
+	uint32_t n;
+	uint32_t *table; /* number + 1 by hash, 0: free */
+	size_t slots;    /* a power of two */
+};
+uint32_t tuples_number(struct tuples *t, const uint32_t tuple[TUPLE]);
+void tuples_clear(struct tuples *t);
+
+#endif

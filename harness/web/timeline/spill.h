@@ -1,0 +1,59 @@
+/*
+ * Records of one size that do not fit into memory: appended to an unnamed temporary file, and read
+ * back sorted. Errors stick: after the first, what is added is ignored.
+ */
+#ifndef CULPRIT_HARNESS_WEB_TIMELINE_SPILL_H
+#define CULPRIT_HARNESS_WEB_TIMELINE_SPILL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "harness/base/err.h"
+
+/* Negative, zero or positive, as qsort's. Records that compare as equal keep no order. */
+typedef int spill_compare(const void *a, const void *b);
+
+struct spill {
+	int fd;
+	int error; /* 0, or the -errno of the first write that failed */
+	size_t record, room, n;
+	char *buffer;     /* the last 'n' of 'room' records */
+	uint64_t written; /* records in the file */
+	spill_compare *compare;
+	uint64_t *ends; /* of the sorted runs in the file; only with 'compare' */
+	size_t n_runs;
+	void *map;
+	size_t map_size;
+};
+
+/* 'room' records are kept in memory and, with 'compare', sorted together. */
+int spill_init(struct spill *s, size_t record, size_t room, spill_compare *compare, struct err *e);
+void spill_clear(struct spill *s);
+
+void spill_add(struct spill *s, const void *record);
+static inline uint64_t spill_count(const struct spill *s)
+{
+	return s->written + s->n;
+}
+
+/* All records, in the order of the file: as added, or the sorted runs one after the other. The map
+ * holds until the next call that adds. NULL: there are none, or 's->error'. */
+const void *spill_map(struct spill *s);
+
+/* All records, in order. */
+struct spill_merge {
+	const char *base;
+	size_t record;
+	spill_compare *compare;
+	struct spill_run {
+		uint64_t at, end;
+	} * heap; /* the run with the least record first */
+	size_t n;
+};
+void spill_merge_init(struct spill_merge *m, struct spill *s);
+/* The next record, or NULL at the end; valid while the map is. */
+const void *spill_next(struct spill_merge *m);
+void spill_merge_clear(struct spill_merge *m);
+
+#endif
