@@ -7,7 +7,7 @@ command -v nm >/dev/null || skip_all "there is no nm"
 out=${OUT:-out}
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
-find "$out"/diag "$out"/faults "$out"/harness "$out"/results -name '*.o' >"$tmp/objects"
+find "$out"/diag "$out"/faults "$out"/harness -name '*.o' >"$tmp/objects"
 check "objects are built" [ "$(wc -l <"$tmp/objects")" -gt 300 ]
 xargs nm -A --undefined-only <"$tmp/objects" | awk '{ print $NF }' | sort -u >"$tmp/used"
 xargs nm -A --defined-only <"$tmp/objects" | awk '$(NF - 1) == "T" { sub(/:.*/, "", $1); print $NF, $1 }' |
