@@ -14,8 +14,8 @@
 
 #include "diag/app/app.h"
 #include "diag/causal/causal.h"
-#include "diag/causal/map.h"
 #include "diag/record/stream.h"
+#include "harness/base/map.h"
 
 enum event_kind { EVENT_OP, EVENT_SEND, EVENT_RECEIVE };
 

@@ -8,13 +8,14 @@
 
 #include "diag/causal/decode.h"
 #include "diag/record/describe.h"
+#include "harness/base/hash.h"
 
 /* What the second word of a channel's key is of. */
 enum { OF_TCP = 1, OF_UNIX, OF_PIPE, OF_BORN, OF_GONE, OF_PROCESS, OF_FUTEX };
 
 static uint32_t channel_of(struct decode *d, uint64_t of, const void *what, size_t size)
 {
-	uint64_t key = map_hash(what, size, of * 0x9e3779b97f4a7c15);
+	uint64_t key = hash_seeded(what, size, hash_mix(0, of));
 	uint64_t i = map_get(&d->keys, key);
 
 	if (i)
@@ -88,7 +89,7 @@ static uint64_t socket_key(const struct decode *d, uint64_t socket)
 {
 	uint64_t what[2] = {d->log->node, socket};
 
-	return map_hash(what, sizeof(what), 0);
+	return hash_seeded(what, sizeof(what), 0);
 }
 
 void decode_note_peer(struct decode *d, const struct record_fd *f)
@@ -108,7 +109,7 @@ static bool stream_channel(
 	uint64_t socket;
 
 	if (f->kind == FD_PIPE) {
-		*channel = numbered(d, OF_PIPE, map_hash(f->path, strlen(f->path), 0), 0);
+		*channel = numbered(d, OF_PIPE, hash_seeded(f->path, strlen(f->path), 0), 0);
 		return true;
 	}
 	if (f->kind != FD_SOCKET || f->local.ss_family != AF_UNIX)

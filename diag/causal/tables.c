@@ -4,15 +4,8 @@
 
 #include "diag/causal/decode.h"
 #include "diag/record/describe.h"
+#include "harness/base/hash.h"
 #include "harness/base/text.h"
-
-/* Room for the n-th of an array that grows by doubling. */
-#define ROOM(array, n)                                                                             \
-	do {                                                                                       \
-		if (!((n) & ((n)-1)))                                                              \
-			(array) = alloc_resize(                                                    \
-				(array), (n) ? 2 * (size_t)(n) : 1, sizeof(*(array)));             \
-	} while (0)
 
 struct decode_process *decode_process_of(struct decode *d, uint32_t pid)
 {
@@ -56,7 +49,7 @@ static uint32_t process_new(struct decode *d, const struct record_process *r)
 	}
 	p->cwd = alloc_copy(parent ? parent->cwd : d->log->of->cwd);
 	snprintf(p->name, sizeof(p->name), "%s", r->name);
-	ROOM(d->processes, d->n_processes);
+	d->processes = alloc_room(d->processes, d->n_processes, sizeof(*d->processes));
 	d->processes[d->n_processes++] = p;
 	map_put(&d->pids, decode_key(d, r->pid), d->n_processes);
 	return d->n_processes - 1;
@@ -64,7 +57,7 @@ static uint32_t process_new(struct decode *d, const struct record_process *r)
 
 static uint32_t thread_new(struct decode *d, uint32_t process, uint32_t tid)
 {
-	ROOM(d->threads, d->n_threads);
+	d->threads = alloc_room(d->threads, d->n_threads, sizeof(*d->threads));
 	d->threads[d->n_threads++] = (struct decode_thread){.process = process, .tid = tid};
 	map_put(&d->tids, decode_key(d, tid), d->n_threads);
 	return d->n_threads - 1;
@@ -129,11 +122,11 @@ uint32_t decode_file(struct decode *d, const char *path)
 	path += n + (path[n] == '/');
 	if (!app_path_ok(path))
 		return APP_NO_FILE;
-	for (key = map_hash(path, strlen(path), 1); (i = map_get(&d->names, key)); key++)
+	for (key = hash_seeded(path, strlen(path), 1); (i = map_get(&d->names, key)); key++)
 		if (!strcmp(d->files[i - 1], path))
 			return (uint32_t)i - 1;
-	ROOM(d->files, d->n_files);
-	ROOM(d->directories, d->n_files);
+	d->files = alloc_room(d->files, d->n_files, sizeof(*d->files));
+	d->directories = alloc_room(d->directories, d->n_files, sizeof(*d->directories));
 	d->directories[d->n_files] = false;
 	d->files[d->n_files++] = alloc_copy(path);
 	map_put(&d->names, key, d->n_files);
@@ -208,7 +201,7 @@ void decode_set_handle(struct decode_process *p, int32_t fd, uint32_t handle)
 uint32_t decode_new_handle(
 	struct decode *d, uint32_t file, uint32_t flags, uint32_t process, bool before)
 {
-	ROOM(d->handles, d->n_handles);
+	d->handles = alloc_room(d->handles, d->n_handles, sizeof(*d->handles));
 	d->handles[d->n_handles++] = (struct app_handle){file, flags, process, before};
 	return d->n_handles;
 }

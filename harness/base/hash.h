@@ -18,6 +18,37 @@ static inline uint64_t hash_bytes(const void *data, size_t n, uint64_t so_far)
 	return so_far;
 }
 
+/* Eight bytes at a time: for many short texts. */
+static inline uint64_t hash_words(const char *p, size_t n)
+{
+	uint64_t h = 0x9e3779b97f4a7c15u ^ n, w;
+
+	for (; n >= 8; n -= 8, p += 8) {
+		memcpy(&w, p, 8);
+		h = (h ^ w) * 0xff51afd7ed558ccdu;
+		h ^= h >> 32;
+	}
+	w = 0;
+	memcpy(&w, p, n);
+	h = (h ^ w) * 0xc4ceb9fe1a85ec53u;
+	return h ^ h >> 29;
+}
+
+/* A hash and a number, or another hash, as one. The first of several numbers goes into hash 0. */
+static inline uint64_t hash_mix(uint64_t so_far, uint64_t v)
+{
+	so_far = (so_far ^ v) * 0x9e3779b97f4a7c15u;
+	return so_far ^ so_far >> 32;
+}
+
+/* Differs by 'seed', too: for keys of several kinds in one table. */
+static inline uint64_t hash_seeded(const void *data, size_t n, uint64_t seed)
+{
+	const uint64_t h = hash_bytes(data, n, seed ^ HASH_START);
+
+	return h ^ h >> 29;
+}
+
 static inline uint64_t hash_text(const char *text)
 {
 	return hash_bytes(text, strlen(text), HASH_START);

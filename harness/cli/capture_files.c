@@ -7,10 +7,11 @@
 #include <string.h>
 
 #include "diag/app/walk.h"
-#include "diag/causal/map.h"
 #include "harness/base/alloc.h"
 #include "harness/base/auto.h"
 #include "harness/base/file.h"
+#include "harness/base/hash.h"
+#include "harness/base/map.h"
 
 struct one {
 	char *path;
@@ -28,7 +29,7 @@ static uint64_t find(const struct capture_files *f, const char *path, uint64_t *
 {
 	uint64_t i;
 
-	for (*key = map_hash(path, strlen(path), 0); (i = map_get(&f->map, *key)); ++*key)
+	for (*key = hash_seeded(path, strlen(path), 0); (i = map_get(&f->map, *key)); ++*key)
 		if (!strcmp(f->files[i - 1].path, path))
 			return i;
 	return 0;
