@@ -4,6 +4,7 @@
 
 #include "diag/fleet/fleet.h"
 #include "diag/fleet/panel.h"
+#include "harness/base/map.h"
 
 enum { NOBODY = UINT32_MAX, BUCKETS_MAX = 64 };
 
@@ -71,11 +72,11 @@ struct metric {
 
 /* Numbers by name (names.c). */
 struct names {
-	struct name_slot {
-		uint32_t hash, above; /* the number, plus 1; 0: nothing is here */
-		uint32_t at;          /* its key, in 'texts' */
-	} * slots;
-	size_t n, room;
+	struct fleet_name {
+		uint32_t number, at; /* 'at': its key, in 'texts' */
+	} * v;
+	size_t n;
+	struct map index; /* by hash of the key: place in v, plus 1 */
 	char *texts;
 	size_t size, texts_room;
 };

@@ -1,5 +1,5 @@
-/* Names to numbers: a hash table with open addressing, and all texts in one piece of memory,
- * because there are as many names as series. */
+/* Names to numbers. All texts are in one piece of memory, because there are as many names as series.
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,48 +7,7 @@
 #include "harness/base/alloc.h"
 #include "harness/base/hash.h"
 
-enum { ROOM_FIRST = 256, KEY_HEAD = 1 + sizeof(uint32_t) };
-
-/* Of what precedes the text (its kind and 'parent') and the text. */
-static uint32_t hash_of(const char *head, const char *text)
-{
-	const uint64_t h = hash_bytes(text, strlen(text), hash_bytes(head, KEY_HEAD, HASH_START));
-
-	return (uint32_t)(h ^ h >> 32);
-}
-
-/* The slot of a key, or the empty one where it belongs. */
-static struct name_slot *slot_of(
-	const struct names *n, uint32_t hash, const char *head, const char *text)
-{
-	for (size_t i = hash;; i++) {
-		struct name_slot *slot = &n->slots[i & (n->room - 1)];
-
-		if (!slot->above)
-			return slot;
-		if (slot->hash == hash && !memcmp(n->texts + slot->at, head, KEY_HEAD) &&
-			!strcmp(n->texts + slot->at + KEY_HEAD, text))
-			return slot;
-	}
-}
-
-static void grow(struct names *n)
-{
-	struct name_slot *old = n->slots;
-	size_t old_room = n->room;
-
-	n->room = old_room ? old_room * 2 : ROOM_FIRST;
-	n->slots = alloc_zero(n->room, sizeof(*n->slots));
-	for (size_t i = 0; i < old_room; i++) {
-		size_t k = old[i].hash;
-
-		while (old[i].above && n->slots[k & (n->room - 1)].above)
-			k++;
-		if (old[i].above)
-			n->slots[k & (n->room - 1)] = old[i];
-	}
-	free(old);
-}
+enum { KEY_HEAD = 1 + sizeof(uint32_t) };
 
 /* Where the copy of a key begins. */
 static uint32_t keep(struct names *n, const char *head, const char *text)
@@ -67,28 +26,32 @@ static uint32_t keep(struct names *n, const char *head, const char *text)
 	return (uint32_t)at;
 }
 
+/* A key is what precedes the text (its kind and 'parent') and the text. */
 uint32_t names_find(struct fleet *f, char kind, uint32_t parent, const char *text, uint32_t fresh)
 {
 	struct names *n = &f->names;
-	struct name_slot *slot;
 	char head[KEY_HEAD] = {kind};
-	uint32_t hash;
+	uint64_t hash, i;
+	size_t at = 0;
 
 	memcpy(head + 1, &parent, sizeof(parent));
-	hash = hash_of(head, text);
-	if (4 * (n->n + 1) > 3 * n->room)
-		grow(n);
-	slot = slot_of(n, hash, head, text);
-	if (!slot->above) {
-		*slot = (struct name_slot){hash, fresh + 1, keep(n, head, text)};
-		n->n++;
+	hash = hash_bytes(text, strlen(text), hash_bytes(head, KEY_HEAD, HASH_START));
+	while ((i = map_next(&n->index, hash, &at))) {
+		const char *key = n->texts + n->v[i - 1].at;
+
+		if (!memcmp(key, head, KEY_HEAD) && !strcmp(key + KEY_HEAD, text))
+			return n->v[i - 1].number;
 	}
-	return slot->above - 1;
+	n->v = alloc_room(n->v, n->n, sizeof(*n->v));
+	n->v[n->n++] = (struct fleet_name){fresh, keep(n, head, text)};
+	map_keep(&n->index, hash, n->n);
+	return fresh;
 }
 
 void names_free(struct fleet *f)
 {
-	free(f->names.slots);
+	free(f->names.v);
+	map_clear(&f->names.index);
 	free(f->names.texts);
 	f->names = (struct names){0};
 }

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "diag/import/import.h"
+#include "harness/base/map.h"
 
 enum { CSV_ROW_MAX = 64 << 20, CSV_COLUMNS_MAX = 1 << 21 };
 
@@ -121,8 +122,6 @@ struct csv;
 void csv_repeats_row(struct csv *c, uint32_t key);
 int csv_repeats_judge(struct csv *c);
 
-uint64_t csv_hash(const char *p, size_t n);
-
 /* The rows' keys, numbered in the order in which they came. */
 struct csv_key {
 	const char *text;
@@ -135,10 +134,9 @@ struct csv_key {
 struct csv_keys {
 	struct csv_key *v;
 	uint32_t n, last;
-	unsigned misses; /* wrong guesses in a row */
-	uint32_t *slots; /* number + 1, or 0 */
-	size_t n_slots;  /* a power of two */
-	char **blocks;   /* of texts */
+	unsigned misses;  /* wrong guesses in a row */
+	struct map index; /* by hash: number + 1 */
+	char **blocks;    /* of texts */
 	size_t n_blocks, block_used;
 };
 

@@ -4,37 +4,9 @@
 
 #include "diag/import/csv_impl.h"
 #include "harness/base/alloc.h"
+#include "harness/base/hash.h"
 
 enum { BLOCK = 256 * 1024 };
-
-uint64_t csv_hash(const char *p, size_t n)
-{
-	uint64_t h = 0x9e3779b97f4a7c15 ^ n, w;
-
-	for (; n >= 8; n -= 8, p += 8) {
-		memcpy(&w, p, 8);
-		h = (h ^ w) * 0xff51afd7ed558ccd;
-		h ^= h >> 32;
-	}
-	w = 0;
-	memcpy(&w, p, n);
-	h = (h ^ w) * 0xc4ceb9fe1a85ec53;
-	return h ^ h >> 29;
-}
-
-static void grow_slots(struct csv_keys *k)
-{
-	free(k->slots);
-	k->n_slots = k->n_slots ? k->n_slots * 4 : 256;
-	k->slots = alloc_zero(k->n_slots, sizeof(*k->slots));
-	for (uint32_t i = 0; i < k->n; i++) {
-		size_t s = k->v[i].hash & (k->n_slots - 1);
-
-		while (k->slots[s])
-			s = (s + 1) & (k->n_slots - 1);
-		k->slots[s] = i + 1;
-	}
-}
 
 static const char *keep(struct csv_keys *k, const char *text, size_t n)
 {
@@ -53,21 +25,16 @@ static const char *keep(struct csv_keys *k, const char *text, size_t n)
 
 static uint32_t look_up(struct csv_keys *k, const char *text, size_t n)
 {
-	uint64_t hash = csv_hash(text, n);
-	size_t s;
+	uint64_t hash = hash_words(text, n), i;
+	size_t at = 0;
 
-	if ((size_t)k->n * 2 >= k->n_slots)
-		grow_slots(k);
-	for (s = hash & (k->n_slots - 1); k->slots[s]; s = (s + 1) & (k->n_slots - 1)) {
-		const struct csv_key *v = &k->v[k->slots[s] - 1];
-
-		if (v->hash == hash && v->n == n && !memcmp(v->text, text, n))
-			return k->slots[s] - 1;
-	}
+	while ((i = map_next(&k->index, hash, &at)))
+		if (k->v[i - 1].n == n && !memcmp(k->v[i - 1].text, text, n))
+			return (uint32_t)i - 1;
 	k->v = alloc_room(k->v, k->n, sizeof(*k->v));
 	k->v[k->n] = (struct csv_key){
 		.text = keep(k, text, n), .n = (uint32_t)n, .next = k->n, .hash = hash};
-	k->slots[s] = k->n + 1;
+	map_keep(&k->index, hash, k->n + 1);
 	return k->n++;
 }
 
@@ -99,7 +66,7 @@ void csv_keys_clear(struct csv_keys *k)
 	for (size_t i = 0; i < k->n_blocks; i++)
 		free(k->blocks[i]);
 	free(k->blocks);
-	free(k->slots);
+	map_clear(&k->index);
 	free(k->v);
 	*k = (struct csv_keys){0};
 }

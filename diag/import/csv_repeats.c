@@ -20,6 +20,8 @@
 #include "diag/import/number.h"
 #include "diag/import/repeats.h"
 #include "harness/base/alloc.h"
+#include "harness/base/hash.h"
+#include "harness/base/map.h"
 
 enum {
 	CELLS_MAX = 3 << 20, /* hashes that are kept */
@@ -51,21 +53,13 @@ struct look {
 	uint64_t *cells; /* [row * width]: key, time, whole row, then the columns */
 	double *times;   /* of the rows, in any unit; NULL: not wanted */
 	size_t n_rows, room;
-	uint64_t *set; /* for counting */
-	size_t set_room;
 };
 
 enum { KEY, TIME, ROW, FIRST };
 
-static uint64_t mix(uint64_t a, uint64_t b)
-{
-	a = (a ^ b) * 0xff51afd7ed558ccd;
-	return (a ^ a >> 32) + 0x9e3779b97f4a7c15;
-}
-
 static uint64_t field_hash(const struct csv_rows *r, uint32_t column)
 {
-	return csv_hash(csv_text(r, column), r->fields[column].n);
+	return hash_words(csv_text(r, column), r->fields[column].n);
 }
 
 static bool wanted(const struct look *l)
@@ -152,10 +146,10 @@ static void scan(struct look *l)
 			l->times[l->n_rows] = read_time(l);
 		cell = l->cells + l->n_rows++ * l->width;
 		for (size_t k = 0; k < l->t->n_keys; k++)
-			key = mix(key, field_hash(r, l->t->keys[k]));
+			key = hash_mix(key, field_hash(r, l->t->keys[k]));
 		for (uint32_t i = 0; i < r->n_fields; i++)
-			row = mix(row, field_hash(r, i));
-		cell[KEY] = mix(key, first);
+			row = hash_mix(row, field_hash(r, i));
+		cell[KEY] = hash_mix(key, first);
 		cell[TIME] = field_hash(r, l->t->time);
 		cell[ROW] = row;
 		take_columns(l, cell + FIRST);
@@ -165,29 +159,19 @@ static void scan(struct look *l)
 /* How many combinations the 'n' cells 'which' have. */
 static size_t distinct(struct look *l, const size_t *which, size_t n)
 {
-	size_t room = 1024, count = 0;
+	struct map seen = {0};
+	size_t count;
 
-	while (room < 2 * l->n_rows)
-		room *= 2;
-	if (room > l->set_room) {
-		free(l->set);
-		l->set = alloc_zero(room, sizeof(*l->set));
-		l->set_room = room;
-	}
-	memset(l->set, 0, l->set_room * sizeof(*l->set));
 	for (size_t i = 0; i < l->n_rows; i++) {
 		const uint64_t *cell = l->cells + i * l->width;
 		uint64_t h = 1;
-		size_t s;
 
 		for (size_t k = 0; k < n; k++)
-			h = mix(h, cell[which[k]]);
-		h |= !h;
-		for (s = h & (room - 1); l->set[s] && l->set[s] != h; s = (s + 1) & (room - 1))
-			;
-		count += !l->set[s];
-		l->set[s] = h;
+			h = hash_mix(h, cell[which[k]]);
+		map_put(&seen, h, 1);
 	}
+	count = seen.n;
+	map_clear(&seen);
 	return count;
 }
 
@@ -564,14 +548,15 @@ void csv_repeats_row(struct csv *c, uint32_t key)
 	uint32_t times = c->times.n, whole = c->whole.n, first;
 	const char *name;
 
-	if (!is_sampled(mix(item.key, csv_hash((const char *)&item.time_s, sizeof(item.time_s)))) ||
+	if (!is_sampled(hash_mix(
+		    item.key, hash_words((const char *)&item.time_s, sizeof(item.time_s)))) ||
 		(first = first_value(&l)) == none)
 		return;
 	/* By its name: tables that follow one another may have other columns. */
 	name = c->table.names[first];
-	item.column = csv_hash(name, strlen(name));
+	item.column = hash_words(name, strlen(name));
 	for (uint32_t i = 0; i < c->rows.n_fields; i++)
-		item.row = mix(item.row, field_hash(&c->rows, i));
+		item.row = hash_mix(item.row, field_hash(&c->rows, i));
 	if (csv_keys_find(&c->whole, (const char *)&item, sizeof(item)) == whole &&
 		csv_keys_find(&c->times, (const char *)&item, n_time) != times && !c->first_repeat)
 		c->first_repeat = c->rows.line;
@@ -639,6 +624,5 @@ int csv_repeats(const struct csv_table *t, struct csv_rows *r, const struct impo
 	free(l.columns);
 	free(l.cells);
 	free(l.times);
-	free(l.set);
 	return rc;
 }

@@ -31,8 +31,8 @@ void labels_free(struct labels *l)
 		free(l->keys[i].text);
 	free(l->series);
 	free(l->keys);
-	free(l->series_index.at);
-	free(l->key_index.at);
+	map_clear(&l->series_index);
+	map_clear(&l->key_index);
 	free(l->scratch);
 	repeats_clear(&l->repeats);
 	free(l->member);
@@ -86,63 +86,27 @@ const char *labels_value(const struct labels_series *s, const char *name)
 	return NULL;
 }
 
-uint64_t labels_hash(const char *text, size_t size)
+/* Numbers plus 1; 0: it is new. */
+static uint32_t known_series(const struct labels *l, uint64_t hash, const char *text, size_t size)
 {
-	uint64_t h = hash_bytes(text, size, HASH_START);
+	size_t at = 0;
+	uint64_t i;
 
-	h ^= h >> 32;
-	return h * 0x9e3779b97f4a7c15;
+	while ((i = map_next(&l->series_index, hash, &at)))
+		if (l->series[i - 1].size == size && !memcmp(l->series[i - 1].text, text, size))
+			break;
+	return (uint32_t)i;
 }
 
-typedef const char *(*text_of)(const struct labels *l, uint32_t n, size_t *size);
-
-static const char *series_text(const struct labels *l, uint32_t n, size_t *size)
+static uint32_t known_key(const struct labels *l, uint64_t hash, const char *text, size_t size)
 {
-	*size = l->series[n].size;
-	return l->series[n].text;
-}
+	size_t at = 0;
+	uint64_t i;
 
-static const char *key_text(const struct labels *l, uint32_t n, size_t *size)
-{
-	*size = l->keys[n].size;
-	return l->keys[n].text;
-}
-
-/* The slot that holds the text, or the free one where it belongs. */
-static uint32_t *slot_of(const struct labels *l, const struct labels_index *x, text_of get,
-	const char *text, size_t size)
-{
-	uint64_t h = labels_hash(text, size) >> 16;
-	size_t have;
-
-	for (;; h++) {
-		uint32_t *slot = &x->at[h & (x->room - 1)];
-		const char *other = *slot ? get(l, *slot - 1, &have) : NULL;
-
-		if (!other || (have == size && !memcmp(other, text, size)))
-			return slot;
-	}
-}
-
-/* As slot_of, with room for one more. */
-static uint32_t *slot_for(
-	const struct labels *l, struct labels_index *x, text_of get, const char *text, size_t size)
-{
-	struct labels_index old = *x;
-
-	if (2 * x->n >= x->room) {
-		x->room = x->room ? 2 * x->room : 1024;
-		x->at = alloc_zero(x->room, sizeof(*x->at));
-		for (size_t i = 0; i < old.room; i++) {
-			size_t length;
-			const char *t = old.at[i] ? get(l, old.at[i] - 1, &length) : NULL;
-
-			if (t)
-				*slot_of(l, x, get, t, length) = old.at[i];
-		}
-		free(old.at);
-	}
-	return slot_of(l, x, get, text, size);
+	while ((i = map_next(&l->key_index, hash, &at)))
+		if (l->keys[i - 1].size == size && !memcmp(l->keys[i - 1].text, text, size))
+			break;
+	return (uint32_t)i;
 }
 
 static int by_name(const void *a, const void *b)
@@ -211,7 +175,8 @@ static bool wanted(const struct import_options *how, const char *metric)
 
 int labels_add(struct labels *l, const char *metric, struct label *v, size_t n, uint32_t *series)
 {
-	uint32_t *slot;
+	uint64_t hash;
+	uint32_t known;
 	char *text;
 
 	if (!metric || !*metric)
@@ -226,18 +191,18 @@ int labels_add(struct labels *l, const char *metric, struct label *v, size_t n, 
 		scratch_put(l, v[i].name);
 		scratch_put(l, v[i].value);
 	}
-	slot = slot_for(l, &l->series_index, series_text, l->scratch, l->scratch_size);
-	if (*slot) {
-		*series = *slot - 1;
+	hash = hash_bytes(l->scratch, l->scratch_size, HASH_START);
+	known = known_series(l, hash, l->scratch, l->scratch_size);
+	if (known) {
+		*series = known - 1;
 		return 0;
 	}
 	text = memcpy(alloc_zero(1, l->scratch_size), l->scratch, l->scratch_size);
 	l->series = alloc_room(l->series, l->n_series, sizeof(*l->series));
 	l->series[l->n_series++] = (struct labels_series){
 		text, l->scratch_size, KEY_UNKNOWN, INFINITY, -INFINITY};
-	l->series_index.n++;
-	*slot = (uint32_t)l->n_series;
-	*series = *slot - 1;
+	map_keep(&l->series_index, hash, l->n_series);
+	*series = (uint32_t)l->n_series - 1;
 	return 1;
 }
 
@@ -277,7 +242,8 @@ static int find_key(
 	struct labels_series *s = &l->series[series];
 	struct series_key key = {.metric = s->text, .n_groups = l->n_groups};
 	struct labels_key *k;
-	uint32_t *slot, id = 0;
+	uint32_t known, id = 0;
+	uint64_t hash;
 	char *text;
 	size_t size;
 	FILE *f;
@@ -297,9 +263,10 @@ static int find_key(
 		fwrite(key.group[i], 1, strlen(key.group[i]) + 1, f);
 	}
 	fclose(f);
-	slot = slot_for(l, &l->key_index, key_text, text, size);
-	if (*slot) {
-		s->key = *slot - 1;
+	hash = hash_bytes(text, size, HASH_START);
+	known = known_key(l, hash, text, size);
+	if (known) {
+		s->key = known - 1;
 		free(text);
 		return 0;
 	}
@@ -313,9 +280,8 @@ static int find_key(
 	k = &l->keys[l->n_keys++];
 	*k = (struct labels_key){
 		text, size, id, series, series, INFINITY, -INFINITY, INFINITY, -INFINITY};
-	l->key_index.n++;
-	*slot = (uint32_t)l->n_keys;
-	s->key = *slot - 1;
+	map_keep(&l->key_index, hash, l->n_keys);
+	s->key = (uint32_t)l->n_keys - 1;
 	return 0;
 }
 

@@ -7,6 +7,7 @@
 
 #include "diag/import/labels_impl.h"
 #include "harness/base/alloc.h"
+#include "harness/base/hash.h"
 
 /* A series, and what the sink would call it. */
 struct row {
@@ -17,14 +18,13 @@ struct row {
 static uint64_t hash_of(const struct labels_series *s, const char *name, uint64_t before)
 {
 	const char *value = labels_value(s, name);
-	uint64_t h = value ? labels_hash(value, strlen(value)) : 0;
 
-	return (before ^ h) * 0x9e3779b97f4a7c15 + (before >> 29);
+	return hash_mix(before, value ? hash_text(value) : 0);
 }
 
 static uint64_t key_of(const struct labels *l, const struct labels_series *s)
 {
-	uint64_t h = labels_hash(s->text, strlen(s->text));
+	uint64_t h = hash_text(s->text);
 
 	if (l->member)
 		h = hash_of(s, l->member, h);

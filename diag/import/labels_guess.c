@@ -5,6 +5,7 @@
 
 #include "diag/import/labels_impl.h"
 #include "harness/base/alloc.h"
+#include "harness/base/hash.h"
 
 enum { GUESS_SERIES_MAX = 200000 }; /* more say nothing new */
 
@@ -34,11 +35,6 @@ static int by_hash(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-static uint64_t mix(uint64_t a, uint64_t b)
-{
-	return (a ^ b >> 29 ^ b << 35) * 0x9e3779b97f4a7c15 + (b >> 32);
-}
-
 /* How many combinations of values the columns in 'set' have. */
 static size_t distinct(const struct table *t, const struct column *const *set, size_t n)
 {
@@ -48,7 +44,7 @@ static size_t distinct(const struct table *t, const struct column *const *set, s
 		uint64_t h = 1;
 
 		for (size_t i = 0; i < n; i++)
-			h = mix(h, set[i]->value[r]);
+			h = hash_mix(h, set[i]->value[r]);
 		t->scratch[r] = h;
 	}
 	qsort(t->scratch, t->rows, sizeof(*t->scratch), by_hash);
@@ -89,7 +85,7 @@ static void table_fill(struct table *t, const struct labels *l)
 				*c = (struct column){p, alloc_zero(t->rows, sizeof(*c->value)), 0};
 			}
 			if (c)
-				c->value[r] = labels_hash(value, strlen(value));
+				c->value[r] = hash_text(value);
 		}
 	}
 	if (t->n)

@@ -4,6 +4,7 @@
 
 #include "diag/import/labels.h"
 #include "diag/import/repeats.h"
+#include "harness/base/map.h"
 
 /* A set of labels: 'text' is the metric, then names and values in turn, each ended by NUL. */
 struct labels_series {
@@ -23,19 +24,13 @@ struct labels_key {
 	double before_from, before_to; /* what others have given: from > to if nothing */
 };
 
-/* Texts to numbers: open addressing, 'at' holds number + 1. */
-struct labels_index {
-	uint32_t *at;
-	size_t room, n;
-};
-
 struct labels {
 	const struct import_options *how;
 	struct labels_series *series;
 	size_t n_series;
 	struct labels_key *keys;
 	size_t n_keys;
-	struct labels_index series_index, key_index;
+	struct map series_index, key_index; /* by hash of the text: number + 1 */
 	bool decided;
 	char *member, *group[IMPORT_GROUPS_MAX]; /* 'member' NULL: the metric itself */
 	size_t n_groups;
@@ -59,7 +54,5 @@ const char *labels_differ(
 	const struct labels *l, const struct labels_series *a, const struct labels_series *b);
 /* Adds groups until series that were seen at the same time have different keys. */
 int labels_separate(struct labels *l, struct import_said *said, struct err *e);
-/* FNV-1a with a last mix. */
-uint64_t labels_hash(const char *text, size_t size);
 
 #endif

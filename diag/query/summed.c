@@ -6,11 +6,12 @@
 #include "diag/record/describe.h"
 #include "harness/base/alloc.h"
 #include "harness/base/hash.h"
+#include "harness/base/map.h"
 
 enum { BUCKETS = 40, GROUPS_MOST = 1 << 22 };
 
 struct group {
-	uint64_t hash;
+	uint64_t hash; /* the row's number in SQL */
 	int64_t measure[COLUMN_P50_NS];
 	uint32_t *histogram; /* by powers of two; NULL: nobody asks for percentiles */
 	struct column_value
@@ -29,8 +30,7 @@ struct summed {
 	bool percentiles;
 	struct group **group; /* in the order in which they were found */
 	size_t n;
-	uint32_t *slot; /* open addressing: 1 + index of the group; at most half full */
-	size_t slots;
+	struct map index; /* by hash: the group's number + 1 */
 };
 
 struct summed *summed_new(const struct column *columns, uint64_t used)
@@ -50,8 +50,6 @@ struct summed *summed_new(const struct column *columns, uint64_t used)
 		if (columns[i].get && used >> i & 1)
 			t->named[t->n_named++] = i;
 	t->percentiles = used >> (n - 2) & 3;
-	t->slots = 256;
-	t->slot = alloc_zero(t->slots, sizeof(*t->slot));
 	return t;
 }
 
@@ -68,18 +66,12 @@ void summed_free(struct summed *t)
 		free(t->group[i]);
 	}
 	free(t->group);
-	free(t->slot);
+	map_clear(&t->index);
 	free(t->last);
 	free(t->kept);
 	free(t->value);
 	free(t->named);
 	free(t);
-}
-
-static uint64_t mix(uint64_t hash, uint64_t v)
-{
-	hash = (hash ^ v) * 0x9e3779b97f4a7c15u;
-	return hash ^ hash >> 32;
 }
 
 static uint64_t hash_value(struct summed *t, int k)
@@ -112,29 +104,6 @@ static bool is_same(const struct summed *t, const struct group *g)
 	return true;
 }
 
-static uint32_t *slot_of(const struct summed *t, uint64_t hash, bool any)
-{
-	size_t i = hash & (t->slots - 1);
-
-	while (t->slot[i]) {
-		const struct group *g = t->group[t->slot[i] - 1];
-
-		if (!any && g->hash == hash && is_same(t, g))
-			break;
-		i = (i + 1) & (t->slots - 1);
-	}
-	return &t->slot[i];
-}
-
-static void grow(struct summed *t)
-{
-	free(t->slot);
-	t->slots *= 2;
-	t->slot = alloc_zero(t->slots, sizeof(*t->slot));
-	for (size_t i = 0; i < t->n; i++)
-		*slot_of(t, t->group[i]->hash, true) = (uint32_t)i + 1;
-}
-
 static struct group *new_group(struct summed *t, uint64_t hash)
 {
 	struct group *g = alloc_zero(1, sizeof(*g) + (size_t)t->n_named * sizeof(g->value[0]));
@@ -155,19 +124,15 @@ static struct group *new_group(struct summed *t, uint64_t hash)
 /* The group of the values at hand. */
 static struct group *group_at(struct summed *t)
 {
-	uint64_t hash = 0;
-	uint32_t *slot;
+	uint64_t hash = 0, i;
+	size_t at = 0;
 
 	for (int k = 0; k < t->n_named; k++)
-		hash = mix(hash, hash_value(t, k));
-	slot = slot_of(t, hash, false);
-	if (*slot)
-		return t->group[*slot - 1];
-	if (t->n * 2 >= t->slots) {
-		grow(t);
-		slot = slot_of(t, hash, false);
-	}
-	*slot = (uint32_t)t->n + 1;
+		hash = hash_mix(hash, hash_value(t, k));
+	while ((i = map_next(&t->index, hash, &at)))
+		if (is_same(t, t->group[i - 1]))
+			return t->group[i - 1];
+	map_keep(&t->index, hash, t->n + 1);
 	return new_group(t, hash);
 }
 
