@@ -7,19 +7,22 @@
 #include <string.h>
 
 #include "harness/base/alloc.h"
+#include "harness/base/hash.h"
+#include "harness/base/map.h"
 
 /* However coarse, a series can have four: on both sides of both axes. */
 enum { SERIES_MAX = 24, LEAST = 4 * (SERIES_MAX + 1) };
 
 struct dot {
 	int64_t x, y; /* in steps */
-	uint64_t n;   /* 0: no dot */
+	uint64_t n;
 	int series;
 };
 
 struct dots {
-	struct dot *dot; /* open addressing, half full at most */
-	size_t slots, n, most;
+	struct dot *dot; /* room for 'most' and one */
+	size_t n, most;
+	struct map index; /* by hash of place and series: its number + 1 */
 	double dx, dy;
 	char *series[SERIES_MAX + 1];
 	int n_series;
@@ -30,10 +33,7 @@ struct dots *dots_new(size_t most, double dx)
 	struct dots *d = alloc_zero(1, sizeof(*d));
 
 	d->most = most = most > LEAST ? most : LEAST;
-	d->slots = 1;
-	while (d->slots < 2 * (most + 1))
-		d->slots *= 2;
-	d->dot = alloc_zero(d->slots, sizeof(*d->dot));
+	d->dot = alloc_zero(most + 1, sizeof(*d->dot));
 	d->dx = dx > 0 ? dx : 1;
 	d->dy = 1;
 	return d;
@@ -46,6 +46,7 @@ void dots_free(struct dots *d)
 	for (int i = 0; i < d->n_series; i++)
 		free(d->series[i]);
 	free(d->dot);
+	map_clear(&d->index);
 	free(d);
 }
 
@@ -63,47 +64,49 @@ static int series_of(struct dots *d, const char *name)
 
 static void put(struct dots *d, struct dot one)
 {
-	uint64_t hash = ((uint64_t)one.x * 0x9e3779b97f4a7c15u) ^
-		((uint64_t)one.y * 0xc2b2ae3d27d4eb4fu) ^ (uint64_t)one.series << 32;
-	size_t i = (hash ^ hash >> 29) & (d->slots - 1);
+	uint64_t hash = hash_mix(
+		hash_mix(hash_mix(0, (uint64_t)one.x), (uint64_t)one.y), (uint64_t)one.series);
+	uint64_t i;
+	size_t at = 0;
 
-	for (; d->dot[i].n; i = (i + 1) & (d->slots - 1))
-		if (d->dot[i].x == one.x && d->dot[i].y == one.y &&
-			d->dot[i].series == one.series) {
-			d->dot[i].n += one.n;
+	while ((i = map_next(&d->index, hash, &at))) {
+		struct dot *is = &d->dot[i - 1];
+
+		if (is->x == one.x && is->y == one.y && is->series == one.series) {
+			is->n += one.n;
 			return;
 		}
-	d->dot[i] = one;
-	d->n++;
+	}
+	d->dot[d->n++] = one;
+	map_keep(&d->index, hash, d->n);
+}
+
+/* Every dot at half its place along x, or along y; those that meet are one. */
+static void halve(struct dots *d, bool x)
+{
+	const size_t n = d->n;
+
+	map_clear(&d->index);
+	d->n = 0;
+	for (size_t i = 0; i < n; i++) {
+		struct dot one = d->dot[i];
+
+		*(x ? &one.x : &one.y) >>= 1;
+		put(d, one); /* not behind i */
+	}
 }
 
 /* Twice as coarse: along y, and along x where that alone does not help. */
 static void coarsen(struct dots *d)
 {
-	struct dot *old = d->dot;
 	const size_t before = d->n;
 
-	d->dot = alloc_zero(d->slots, sizeof(*d->dot));
-	d->n = 0;
 	d->dy *= 2;
-	for (size_t i = 0; i < d->slots; i++)
-		if (old[i].n) {
-			old[i].y >>= 1;
-			put(d, old[i]);
-		}
-	free(old);
+	halve(d, false);
 	if (d->n < before - before / 16)
 		return;
-	old = d->dot;
-	d->dot = alloc_zero(d->slots, sizeof(*d->dot));
-	d->n = 0;
 	d->dx *= 2;
-	for (size_t i = 0; i < d->slots; i++)
-		if (old[i].n) {
-			old[i].x >>= 1;
-			put(d, old[i]);
-		}
-	free(old);
+	halve(d, true);
 }
 
 static int64_t step(double v, double size)
@@ -125,14 +128,12 @@ json_t *dots_rows(const struct dots *d, double *dx, double *dy)
 {
 	json_t *rows = json_array();
 
-	for (size_t i = 0; i < d->slots; i++) {
+	for (size_t i = 0; i < d->n; i++) {
 		const struct dot *o = &d->dot[i];
 
-		if (o->n)
-			json_array_append_new(rows,
-				json_pack("[f, f, s, I]", (double)o->x * d->dx,
-					(double)o->y * d->dy, d->series[o->series],
-					(json_int_t)o->n));
+		json_array_append_new(rows,
+			json_pack("[f, f, s, I]", (double)o->x * d->dx, (double)o->y * d->dy,
+				d->series[o->series], (json_int_t)o->n));
 	}
 	*dx = d->dx;
 	*dy = d->dy;

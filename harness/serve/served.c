@@ -13,6 +13,7 @@
 #include "harness/base/alloc.h"
 #include "harness/base/auto.h"
 #include "harness/base/clock.h"
+#include "harness/base/hash.h"
 #include "harness/base/jget.h"
 #include "harness/serve/served_impl.h"
 #include "harness/store/lock.h"
@@ -48,8 +49,8 @@ static uint64_t stamp_of(const char *path)
 
 	if (stat(path, &st))
 		return 0;
-	return ((uint64_t)st.st_size * 0x9e3779b97f4a7c15u) ^
-		((uint64_t)st.st_mtim.tv_sec * 1000000000 + (uint64_t)st.st_mtim.tv_nsec);
+	return hash_mix(hash_mix(0, (uint64_t)st.st_size),
+		(uint64_t)st.st_mtim.tv_sec * 1000000000 + (uint64_t)st.st_mtim.tv_nsec);
 }
 
 static uint64_t stamp_of_run(const char *folder)

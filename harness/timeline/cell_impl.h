@@ -16,6 +16,7 @@
 
 #include "diag/flow/flow.h"
 #include "diag/record/stream.h"
+#include "harness/base/map.h"
 #include "harness/judging/flows.h"
 #include "harness/judging/places.h"
 #include "harness/timeline/cell.h"
@@ -27,7 +28,7 @@ enum { CELL_CALLS = 64 }; /* of an application's thread that are remembered */
 
 /* A thread, and its last calls. */
 struct cell_thread {
-	uint64_t key; /* of node, log and tid; 0: free */
+	bool known; /* it has a track */
 	int32_t track;
 	uint32_t n; /* calls so far */
 	struct {
@@ -36,10 +37,11 @@ struct cell_thread {
 	} * calls; /* CELL_CALLS of them, or NULL */
 };
 
-/* Keys to tracks: an open hash. */
+/* Threads, or processes, by node, log and number. */
 struct cell_threads {
 	struct cell_thread *v;
-	size_t n, room; /* room: a power of two */
+	size_t n;
+	struct map index; /* place in v, plus 1 */
 };
 
 /* A node's clock minus the axis' at a moment of that clock. */

@@ -103,35 +103,25 @@ int32_t cell_group(struct filling *c, struct cell_node *n, enum cell_group group
 
 /* ---- threads ---- */
 
-static struct cell_thread *slot(const struct cell_threads *t, uint64_t key)
-{
-	size_t i = (size_t)(key * 0x9e3779b97f4a7c15u >> 20) & (t->room - 1);
-
-	while (t->v[i].key && t->v[i].key != key)
-		i = (i + 1) & (t->room - 1);
-	return &t->v[i];
-}
-
+/* It is valid until the next one is asked for. */
 static struct cell_thread *find(struct cell_threads *t, uint64_t key)
 {
-	struct cell_threads was = *t;
+	uint64_t i = map_get(&t->index, key);
 
-	if (t->n * 2 >= t->room) {
-		t->room = t->room ? t->room * 2 : 64;
-		t->v = alloc_zero(t->room, sizeof(*t->v));
-		for (size_t i = 0; i < was.room; i++)
-			if (was.v[i].key)
-				*slot(t, was.v[i].key) = was.v[i];
-		free(was.v);
-	}
-	return slot(t, key);
+	if (i)
+		return &t->v[i - 1];
+	t->v = alloc_room(t->v, t->n, sizeof(*t->v));
+	t->v[t->n++] = (struct cell_thread){.known = false};
+	map_keep(&t->index, key, t->n);
+	return &t->v[t->n - 1];
 }
 
 void cell_threads_clear(struct cell_threads *t)
 {
-	for (size_t i = 0; i < t->room; i++)
+	for (size_t i = 0; i < t->n; i++)
 		free(t->v[i].calls);
 	free(t->v);
+	map_clear(&t->index);
 }
 
 static uint64_t key_of(uint32_t node, enum cell_log log, int32_t parent, uint32_t id)
@@ -151,22 +141,20 @@ static int32_t named_track(struct filling *c, int32_t parent, enum timeline_kind
 static int32_t process_track(
 	struct filling *c, uint32_t node, enum cell_log log, int32_t parent, uint32_t pid)
 {
-	const uint64_t key = key_of(node, log, parent, pid);
-	struct cell_thread *p = find(&c->processes, key);
+	struct cell_thread *p = find(&c->processes, key_of(node, log, parent, pid));
 
-	if (!p->key) {
-		p->key = key;
+	if (!p->known) {
+		p->known = true;
 		p->track = named_track(
 			c, parent, TIMELINE_PROCESS, c->nodes[node].logs[log], pid, 0);
-		c->processes.n++;
 	}
 	return p->track;
 }
 
 static struct cell_thread *other_thread(struct filling *c, struct cell_node *n)
 {
-	if (!n->others.key)
-		n->others = (struct cell_thread){.key = 1,
+	if (!n->others.known)
+		n->others = (struct cell_thread){.known = true,
 			.track = timeline_track(c->t, n->track, TIMELINE_LAYER, "further threads")};
 	return &n->others;
 }
@@ -174,17 +162,15 @@ static struct cell_thread *other_thread(struct filling *c, struct cell_node *n)
 struct cell_thread *cell_thread(struct filling *c, uint32_t node, enum cell_log log, int32_t parent,
 	uint32_t pid, uint32_t tid)
 {
-	const uint64_t key = key_of(node, log, parent, tid);
-	struct cell_thread *t = find(&c->threads, key);
+	struct cell_thread *t = find(&c->threads, key_of(node, log, parent, tid));
 	struct cell_node *n = &c->nodes[node];
 
-	if (t->key)
+	if (t->known)
 		return t;
 	if (n->threads == THREADS_MAX)
 		return other_thread(c, n);
 	n->threads++;
-	t->key = key;
-	c->threads.n++;
+	t->known = true;
 	t->track = named_track(c, process_track(c, node, log, parent, pid), TIMELINE_THREAD,
 		n->logs[log], pid, tid);
 	return t;

@@ -7,6 +7,7 @@
 #include <zlib.h>
 
 #include "harness/base/alloc.h"
+#include "harness/base/hash.h"
 
 void column_clear(struct timeline_column *c)
 {
@@ -74,46 +75,25 @@ int column_deflate(const struct timeline_column *c, struct timeline_column *out,
 	return rc == Z_STREAM_END ? 0 : err_set(e, -EIO, "cannot deflate a timeline's columns");
 }
 
-static size_t slot_of(const struct tuples *t, const uint32_t tuple[TUPLE])
-{
-	uint64_t h = 0;
-	size_t slot;
-
-	for (size_t i = 0; i < TUPLE; i++)
-		h = (h ^ tuple[i]) * 0x9e3779b97f4a7c15u;
-	slot = (h ^ h >> 32) & (t->slots - 1);
-	while (t->table[slot] && memcmp(t->list[t->table[slot] - 1], tuple, sizeof(*t->list)) != 0)
-		slot = (slot + 1) & (t->slots - 1);
-	return slot;
-}
-
-static void grow(struct tuples *t)
-{
-	t->slots = t->slots ? 2 * t->slots : 256;
-	free(t->table);
-	t->table = alloc_zero(t->slots, sizeof(*t->table));
-	t->list = alloc_resize(t->list, t->slots / 2, sizeof(*t->list));
-	for (uint32_t i = 0; i < t->n; i++)
-		t->table[slot_of(t, t->list[i])] = i + 1;
-}
-
 uint32_t tuples_number(struct tuples *t, const uint32_t tuple[TUPLE])
 {
-	size_t slot;
+	uint64_t hash = 0, known;
+	size_t at = 0;
 
-	if (2 * (size_t)t->n >= t->slots)
-		grow(t);
-	slot = slot_of(t, tuple);
-	if (!t->table[slot]) {
-		memcpy(t->list[t->n], tuple, sizeof(*t->list));
-		t->table[slot] = ++t->n;
-	}
-	return t->table[slot] - 1;
+	for (size_t i = 0; i < TUPLE; i++)
+		hash = hash_mix(hash, tuple[i]);
+	while ((known = map_next(&t->index, hash, &at)))
+		if (!memcmp(t->list[known - 1], tuple, sizeof(*t->list)))
+			return (uint32_t)known - 1;
+	t->list = alloc_room(t->list, t->n, sizeof(*t->list));
+	memcpy(t->list[t->n], tuple, sizeof(*t->list));
+	map_keep(&t->index, hash, t->n + 1);
+	return t->n++;
 }
 
 void tuples_clear(struct tuples *t)
 {
 	free(t->list);
-	free(t->table);
+	map_clear(&t->index);
 	*t = (struct tuples){0};
 }

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "harness/base/err.h"
+#include "harness/base/map.h"
 
 struct timeline_column {
 	uint8_t *data;
@@ -31,8 +32,7 @@ enum { TUPLE = 4 };
 struct tuples {
 	uint32_t (*list)[TUPLE];
 	uint32_t n;
-	uint32_t *table; /* number + 1 by hash, 0: free */
-	size_t slots;    /* a power of two */
+	struct map index; /* by hash: number + 1 */
 };
 uint32_t tuples_number(struct tuples *t, const uint32_t tuple[TUPLE]);
 void tuples_clear(struct tuples *t);
