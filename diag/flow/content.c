@@ -76,22 +76,24 @@ void content_disks(struct flow *f, struct request *r)
 	struct flow_node *node;
 
 	node = &f->nodes[p->server];
-	for (size_t k = 0; k < node->n_slots; k++)
-		for (struct thread *t = node->threads[k]; t; t = t->chain)
-			for (uint32_t i = disks_after(t, p->answered.begin_ns); i-- > 0;) {
-				struct disk *d = disk_at(t, i);
+	for (size_t k = 0; k < map_room(&node->threads); k++) {
+		struct thread *t = thread_at(&node->threads, k);
 
-				if (d->pub.end_ns <= p->received.end_ns)
-					break;
-				if ((d->pub.class != CALL_READ && d->pub.class != CALL_WRITE) ||
-					!may_take(p, &d->pub, true))
-					continue;
-				doubtful = doubtful || d->doubtful || n || has_rival(f, r, &d->pub);
-				d->doubtful = true; /* unless it is taken now */
-				thread = t;
-				at = i;
-				n++;
-			}
+		for (uint32_t i = t ? disks_after(t, p->answered.begin_ns) : 0; i-- > 0;) {
+			struct disk *d = disk_at(t, i);
+
+			if (d->pub.end_ns <= p->received.end_ns)
+				break;
+			if ((d->pub.class != CALL_READ && d->pub.class != CALL_WRITE) ||
+				!may_take(p, &d->pub, true))
+				continue;
+			doubtful = doubtful || d->doubtful || n || has_rival(f, r, &d->pub);
+			d->doubtful = true; /* unless it is taken now */
+			thread = t;
+			at = i;
+			n++;
+		}
+	}
 	if (n == 1 && !doubtful)
 		take(f, thread, at, r);
 	else if (n)

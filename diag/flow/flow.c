@@ -29,7 +29,6 @@ void flow_new(const struct flow_spec *spec, const struct flow_sink *sink, struct
 	f->fuse_size = 64;
 	while (f->fuse_size < f->spec.limit)
 		f->fuse_size *= 2;
-	f->fuses = alloc_zero(f->fuse_size, sizeof(struct fuse *));
 	f->by_serial = alloc_zero(f->fuse_size, sizeof(struct fuse *));
 	*out = f;
 }

@@ -28,6 +28,8 @@
 #include "diag/flow/protocol.h"
 #include "diag/record/stream.h"
 #include "harness/base/alloc.h"
+#include "harness/base/hash.h"
+#include "harness/base/map.h"
 
 enum { SENT, RECEIVED };
 
@@ -139,7 +141,6 @@ struct end_address {
 } __attribute__((packed));
 
 struct connection {
-	struct connection *chain;
 	struct end_address ends[2];
 	uint32_t node; /* of loopback addresses; else FLOW_NO_NODE */
 	uint32_t refs; /* descriptors */
@@ -165,7 +166,6 @@ struct disk {
 
 /* A thread of a node. */
 struct thread {
-	struct thread *chain;
 	uint32_t tid, node;
 	uint64_t calls;
 	uint64_t actions;   /* how often it has moved on */
@@ -193,7 +193,7 @@ struct fuse {
 	char *path; /* of 'pub' */
 	uint64_t serial;
 	uint32_t node;
-	struct fuse *chain;            /* of the table */
+	struct fuse *chain;            /* an older one of the same key */
 	struct fuse *older, *newer;    /* by age */
 	struct thread *thread;         /* in whose list it is, or NULL */
 	struct fuse *next;             /* of that list */
@@ -211,7 +211,7 @@ struct fuse {
 
 struct request {
 	struct flow_request pub;
-	struct request *chain;           /* of the table of open ones */
+	struct request *chain;           /* an older one of the same key */
 	struct request *older, *newer;   /* by age or last use */
 	struct request *elder, *younger; /* of all whose disk calls are not decided */
 	struct request *next_undecided;
@@ -250,12 +250,11 @@ struct log {
 struct flow_node {
 	char *name;
 	uint32_t open_logs;
-	uint32_t ahead;          /* sides of this node that are far ahead of the other end */
-	int64_t hint_ns;         /* its clock minus a common one, to merge by */
-	bool serves;             /* it has received calls */
-	bool has_fuse;           /* a process on it reads /dev/fuse */
-	struct thread **threads; /* by tid */
-	size_t n_slots, n_threads;
+	uint32_t ahead;     /* sides of this node that are far ahead of the other end */
+	int64_t hint_ns;    /* its clock minus a common one, to merge by */
+	bool serves;        /* it has received calls */
+	bool has_fuse;      /* a process on it reads /dev/fuse */
+	struct map threads; /* by tid */
 	struct thread *last;
 };
 
@@ -287,8 +286,7 @@ struct flow {
 	struct err *error;
 	int rc; /* of the sink */
 
-	struct connection **connections;
-	size_t n_buckets, n_connections;
+	struct map connections;     /* by hash of ends and node */
 	struct endpoint *endpoints; /* by mark */
 	uint32_t n_endpoints, endpoint_room, free_endpoint;
 	uint64_t lives;
@@ -296,8 +294,8 @@ struct flow {
 	size_t n_waiting_lives;
 	uint64_t held;
 
-	struct request **table; /* by life, id */
-	size_t table_size, n_tabled;
+	struct map table; /* open ones, by hash of life, direction and id: the newest of a key */
+	size_t n_tabled;
 	struct request *oldest, *newest;   /* of all in the table */
 	struct request *eldest, *youngest; /* of all whose disk calls are not decided */
 	struct request *undecided, **undecided_end;
@@ -307,11 +305,12 @@ struct flow {
 	size_t n_requests;
 	uint64_t done;
 
-	struct fuse **fuses; /* by node, unique */
-	size_t fuse_size, n_fuses;
+	struct map fuses; /* by hash of node and unique: the newest of a key */
+	size_t n_fuses;
 	struct fuse *oldest_fuse, *newest_fuse;
 	uint64_t fuse_serial;
-	struct fuse **by_serial; /* a power of two of slots */
+	struct fuse **by_serial; /* the last fuse_size of them, a power of two */
+	size_t fuse_size;
 
 	struct pair *pairs; /* a * n_nodes + b, a < b */
 	struct bin *bins;   /* second, layer, node */
@@ -322,6 +321,8 @@ struct flow {
 
 struct endpoint *endpoint_of(struct flow *f, const struct log *l, const struct fd_state *fd);
 void endpoint_closed(struct flow *f, const struct fd_state *fd);
+/* Of a slot of flow.connections; NULL: it is free. */
+struct connection *connection_at(const struct flow *f, size_t slot);
 /* Finds the life that a call of an endpoint without one belongs to, on this half and side. */
 void life_attach(
 	struct flow *f, struct endpoint *ep, int half, int which, const struct record_call *c);
@@ -385,6 +386,8 @@ void request_emit(struct flow *f, struct request *r, struct fuse *u); /* and fre
 
 struct thread *thread_of(struct flow *f, uint32_t node, uint32_t tid);
 struct thread *thread_find(const struct flow *f, uint32_t node, uint32_t tid);
+/* Of a slot of flow_node.threads; NULL: it is free. */
+struct thread *thread_at(const struct map *threads, size_t slot);
 void thread_gone(struct flow *f, uint32_t node, uint32_t tid);
 void thread_moves_on(struct flow *f, struct thread *t);
 void thread_disk(struct flow *f, struct log *l, struct stream_item *item, struct thread *t);

@@ -16,11 +16,15 @@ enum {
 
 #define SILENT_NS 10000000000 /* of a thread that makes no calls */
 
-static size_t slot(const struct flow *f, uint32_t node, uint64_t unique)
+static uint64_t key_of(uint32_t node, uint64_t unique)
 {
-	uint64_t h = (unique ^ (uint64_t)node << 40) * 0x9e3779b97f4a7c15u;
+	return hash_mix(hash_mix(0, node), unique);
+}
 
-	return (size_t)(h >> 32) & (f->fuse_size - 1);
+/* The newest with this key; older ones are its chain. */
+static struct fuse *newest_of(const struct flow *f, uint64_t key)
+{
+	return (struct fuse *)(uintptr_t)map_get(&f->fuses, key);
 }
 
 struct fuse *fuse_by_serial(const struct flow *f, uint64_t serial)
@@ -86,15 +90,23 @@ static void put_down(struct flow *f, struct fuse *u)
 /* Hands it and its requests on, and forgets it. */
 static void fuse_end(struct flow *f, struct fuse *u)
 {
-	struct fuse **at = &f->fuses[slot(f, u->node, u->pub.unique)];
+	const uint64_t key = key_of(u->node, u->pub.unique);
+	struct fuse *newest;
 
 	u->ending = true;
 	resolve(f, u, false);
 	put_down(f, u);
 	leave_thread(u);
-	while (*at != u)
-		at = &(*at)->chain;
-	*at = u->chain;
+	newest = newest_of(f, key);
+	if (newest != u) {
+		while (newest->chain != u)
+			newest = newest->chain;
+		newest->chain = u->chain;
+	} else if (u->chain) {
+		map_put(&f->fuses, key, (uintptr_t)u->chain);
+	} else {
+		map_remove(&f->fuses, key, (uintptr_t)u);
+	}
 	*(u->older ? &u->older->newer : &f->oldest_fuse) = u->newer;
 	*(u->newer ? &u->newer->older : &f->newest_fuse) = u->older;
 	f->by_serial[u->serial & (f->fuse_size - 1)] = NULL;
@@ -135,7 +147,8 @@ void fuse_hold(struct flow *f, struct fuse *u, struct request *r)
 
 static struct fuse *fuse_new(struct flow *f, uint32_t node, uint64_t unique)
 {
-	struct fuse *u = alloc_zero(1, sizeof(*u)), **at;
+	struct fuse *u = alloc_zero(1, sizeof(*u));
+	const uint64_t key = key_of(node, unique);
 	uint64_t serial = ++f->fuse_serial;
 	struct fuse *was = f->by_serial[serial & (f->fuse_size - 1)];
 
@@ -149,9 +162,8 @@ static struct fuse *fuse_new(struct flow *f, uint32_t node, uint64_t unique)
 	u->held_end = &u->held;
 	u->maybes_end = &u->maybes;
 	f->by_serial[serial & (f->fuse_size - 1)] = u;
-	at = &f->fuses[slot(f, node, unique)];
-	u->chain = *at;
-	*at = u;
+	u->chain = newest_of(f, key);
+	map_put(&f->fuses, key, (uintptr_t)u);
 	u->older = f->newest_fuse;
 	*(u->older ? &u->older->newer : &f->oldest_fuse) = u;
 	f->newest_fuse = u;
@@ -163,7 +175,7 @@ static struct fuse *fuse_new(struct flow *f, uint32_t node, uint64_t unique)
 
 static struct fuse *find(const struct flow *f, uint32_t node, const struct record_fuse *r)
 {
-	struct fuse *u = f->fuses[slot(f, node, r->unique)];
+	struct fuse *u = newest_of(f, key_of(node, r->unique));
 
 	for (; u; u = u->chain)
 		if (u->pub.unique == r->unique && u->node == node &&
@@ -221,7 +233,7 @@ void fuse_record(struct flow *f, const struct log *l, const struct record_fuse *
 static struct fuse *of_daemon(const struct flow *f, uint32_t node, uint64_t unique, uint32_t opcode,
 	uint64_t nodeid, bool reads)
 {
-	struct fuse *u = f->fuses[slot(f, node, unique)];
+	struct fuse *u = newest_of(f, key_of(node, unique));
 
 	for (; u; u = u->chain) {
 		if (u->pub.unique != unique || u->node != node || u->answered)
@@ -429,6 +441,6 @@ void fuses_finish(struct flow *f)
 void fuses_free(struct flow *f)
 {
 	fuses_finish(f);
-	free(f->fuses);
+	map_clear(&f->fuses);
 	free(f->by_serial);
 }

@@ -7,7 +7,6 @@
  * whose positions are near, else it begins one.
  */
 #include "diag/flow/flow_impl.h"
-#include "harness/base/hash.h"
 
 #include <netinet/in.h>
 #include <stdlib.h>
@@ -46,60 +45,36 @@ static bool is_loopback(const struct end_address *a)
 
 static uint64_t hash_of(const struct end_address ends[2], uint32_t node)
 {
-	const uint64_t h = hash_bytes(ends, 2 * sizeof(*ends), HASH_START ^ node);
-
-	return h ^ h >> 29;
-}
-
-static void grow_table(struct flow *f)
-{
-	size_t n = f->n_buckets ? f->n_buckets * 2 : 256;
-	struct connection **table = alloc_zero(n, sizeof(struct connection *));
-
-	for (size_t i = 0; i < f->n_buckets; i++)
-		for (struct connection *c = f->connections[i], *next; c; c = next) {
-			struct connection **at = &table[hash_of(c->ends, c->node) & (n - 1)];
-
-			next = c->chain;
-			c->chain = *at;
-			*at = c;
-		}
-	free(f->connections);
-	f->connections = table;
-	f->n_buckets = n;
+	return hash_seeded(ends, 2 * sizeof(*ends), node);
 }
 
 static struct connection *connection_of(
 	struct flow *f, const struct end_address ends[2], uint32_t node)
 {
-	struct connection *c, **at;
+	const uint64_t key = hash_of(ends, node);
+	struct connection *c;
+	size_t at = 0;
 
-	if (f->n_connections >= f->n_buckets)
-		grow_table(f);
-	at = &f->connections[hash_of(ends, node) & (f->n_buckets - 1)];
-	for (c = *at; c; c = c->chain)
+	while ((c = (struct connection *)(uintptr_t)map_next(&f->connections, key, &at)))
 		if (c->node == node && !memcmp(c->ends, ends, sizeof(c->ends)))
 			return c;
 	c = alloc_zero(1, sizeof(*c));
 	memcpy(c->ends, ends, sizeof(c->ends));
 	c->node = node;
-	c->chain = *at;
-	*at = c;
-	f->n_connections++;
+	map_keep(&f->connections, key, (uintptr_t)c);
 	return c;
+}
+
+struct connection *connection_at(const struct flow *f, size_t slot)
+{
+	return (struct connection *)(uintptr_t)f->connections.slot[slot].value;
 }
 
 static void connection_release(struct flow *f, struct connection *c)
 {
-	struct connection **at;
-
 	if (c->refs || c->lives)
 		return;
-	at = &f->connections[hash_of(c->ends, c->node) & (f->n_buckets - 1)];
-	while (*at != c)
-		at = &(*at)->chain;
-	*at = c->chain;
-	f->n_connections--;
+	map_remove(&f->connections, hash_of(c->ends, c->node), (uintptr_t)c);
 	free(c);
 }
 
@@ -330,14 +305,16 @@ void endpoint_closed(struct flow *f, const struct fd_state *fd)
 
 void wire_free(struct flow *f)
 {
-	for (size_t i = 0; i < f->n_buckets; i++)
-		for (struct connection *c = f->connections[i], *next; c; c = next) {
-			next = c->chain;
-			c->refs++; /* it is not freed with its last life */
-			while (c->lives)
-				life_free(f, c->lives);
-			free(c);
-		}
-	free(f->connections);
+	for (size_t i = 0; i < map_room(&f->connections); i++) {
+		struct connection *c = connection_at(f, i);
+
+		if (!c)
+			continue;
+		c->refs++; /* it is not freed with its last life */
+		while (c->lives)
+			life_free(f, c->lives);
+		free(c);
+	}
+	map_clear(&f->connections);
 	free(f->endpoints);
 }

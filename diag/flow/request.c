@@ -11,11 +11,9 @@
 
 /* ---- the table of those that further messages may belong to ---- */
 
-static size_t slot_of(const struct flow *f, uint64_t life, int dir, uint64_t id)
+static uint64_t key_of(uint64_t life, int dir, uint64_t id)
 {
-	uint64_t h = (life * 2 + (uint64_t)dir) * 0x9e3779b97f4a7c15u ^ id * 0xc2b2ae3d27d4eb4fu;
-
-	return (size_t)(h ^ h >> 31) & (f->table_size - 1);
+	return hash_mix(hash_mix(0, life * 2 + (uint64_t)dir), id);
 }
 
 static int direction(const struct half *h)
@@ -23,33 +21,12 @@ static int direction(const struct half *h)
 	return h == &h->life->half[1];
 }
 
-static void grow_table(struct flow *f)
-{
-	struct request **old = f->table;
-	size_t n = f->table_size;
-
-	f->table_size = n ? n * 2 : 256;
-	f->table = alloc_zero(f->table_size, sizeof(struct request *));
-	for (size_t i = 0; i < n; i++)
-		for (struct request *r = old[i], *next; r; r = next) {
-			struct request *
-				*at = &f->table[slot_of(f, r->life, direction(r->half), r->pub.id)];
-
-			next = r->chain;
-			r->chain = *at;
-			*at = r;
-		}
-	free(old);
-}
-
 /* The open request of this id whose call travels on 'h'. */
 static struct request *find(const struct flow *f, const struct half *h, uint64_t id)
 {
-	struct request *r;
+	const uint64_t key = key_of(h->life->number, direction(h), id);
+	struct request *r = (struct request *)(uintptr_t)map_get(&f->table, key);
 
-	if (!f->table_size)
-		return NULL;
-	r = f->table[slot_of(f, h->life->number, direction(h), id)];
 	while (r && (r->pub.id != id || r->half != h))
 		r = r->chain;
 	return r;
@@ -57,14 +34,22 @@ static struct request *find(const struct flow *f, const struct half *h, uint64_t
 
 static void take_out(struct flow *f, struct request *r)
 {
-	struct request **at;
+	uint64_t key;
+	struct request *newest;
 
 	if (!r->tabled)
 		return;
-	at = &f->table[slot_of(f, r->life, direction(r->half), r->pub.id)];
-	while (*at != r)
-		at = &(*at)->chain;
-	*at = r->chain;
+	key = key_of(r->life, direction(r->half), r->pub.id);
+	newest = (struct request *)(uintptr_t)map_get(&f->table, key);
+	if (newest != r) {
+		while (newest->chain != r)
+			newest = newest->chain;
+		newest->chain = r->chain;
+	} else if (r->chain) {
+		map_put(&f->table, key, (uintptr_t)r->chain);
+	} else {
+		map_remove(&f->table, key, (uintptr_t)r);
+	}
 	*(r->older ? &r->older->newer : &f->oldest) = r->newer;
 	*(r->newer ? &r->newer->older : &f->newest) = r->older;
 	f->n_tabled--;
@@ -106,15 +91,13 @@ static void close_request(struct flow *f, struct request *r)
 static struct request *request_new(struct flow *f, struct half *h, uint64_t id)
 {
 	struct request *r = alloc_zero(1, sizeof(*r));
-	struct request **at;
+	uint64_t key;
 
 	if (f->n_tabled >= f->spec.limit) {
 		f->oldest->pub.reasons |= 1u << FLOW_OVER_LIMIT;
 		f->counts.reasons[FLOW_OVER_LIMIT]++;
 		close_request(f, f->oldest);
 	}
-	if (f->n_tabled >= f->table_size)
-		grow_table(f);
 	r->half = h;
 	r->life = h->life->number;
 	r->begun_ns = f->now_ns;
@@ -123,9 +106,9 @@ static struct request *request_new(struct flow *f, struct half *h, uint64_t id)
 		.client = FLOW_NO_NODE,
 		.server = FLOW_NO_NODE,
 		.width_ns = -1};
-	at = &f->table[slot_of(f, r->life, direction(h), id)];
-	r->chain = *at;
-	*at = r;
+	key = key_of(r->life, direction(h), id);
+	r->chain = (struct request *)(uintptr_t)map_get(&f->table, key);
+	map_put(&f->table, key, (uintptr_t)r);
 	r->tabled = true;
 	f->n_tabled++;
 	h->life->open++;
@@ -423,5 +406,5 @@ void requests_finish(struct flow *f)
 void requests_free(struct flow *f)
 {
 	requests_finish(f);
-	free(f->table);
+	map_clear(&f->table);
 }

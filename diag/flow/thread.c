@@ -3,61 +3,33 @@
 
 #include <stdlib.h>
 
-static size_t slot(const struct flow_node *n, uint32_t tid)
-{
-	return (tid * 2654435769u >> 8) & (n->n_slots - 1);
-}
-
 struct thread *thread_find(const struct flow *f, uint32_t node, uint32_t tid)
 {
-	const struct flow_node *n = &f->nodes[node];
-	struct thread *t = n->n_slots ? n->threads[slot(n, tid)] : NULL;
-
-	while (t && t->tid != tid)
-		t = t->chain;
-	return t;
-}
-
-static void grow(struct flow_node *n)
-{
-	struct thread **old = n->threads;
-	size_t n_old = n->n_slots;
-
-	n->n_slots = n_old ? n_old * 2 : 64;
-	n->threads = alloc_zero(n->n_slots, sizeof(struct thread *));
-	for (size_t i = 0; i < n_old; i++)
-		for (struct thread *t = old[i], *next; t; t = next) {
-			struct thread **at = &n->threads[slot(n, t->tid)];
-
-			next = t->chain;
-			t->chain = *at;
-			*at = t;
-		}
-	free(old);
+	return (struct thread *)(uintptr_t)map_get(&f->nodes[node].threads, tid);
 }
 
 struct thread *thread_of(struct flow *f, uint32_t node, uint32_t tid)
 {
 	struct flow_node *n = &f->nodes[node];
-	struct thread *t = n->last, **at;
+	struct thread *t = n->last;
 
 	if (t && t->tid == tid)
 		return t;
 	t = thread_find(f, node, tid);
 	if (!t) {
-		if (n->n_threads >= n->n_slots)
-			grow(n);
 		t = alloc_zero(1, sizeof(*t));
 		t->tid = tid;
 		t->node = node;
 		t->actions = 1;
-		at = &n->threads[slot(n, tid)];
-		t->chain = *at;
-		*at = t;
-		n->n_threads++;
+		map_keep(&n->threads, tid, (uintptr_t)t);
 	}
 	n->last = t;
 	return t;
+}
+
+struct thread *thread_at(const struct map *threads, size_t slot)
+{
+	return (struct thread *)(uintptr_t)threads->slot[slot].value;
 }
 
 static void thread_end(struct flow *f, struct thread *t)
@@ -75,17 +47,13 @@ static void thread_end(struct flow *f, struct thread *t)
 void thread_gone(struct flow *f, uint32_t node, uint32_t tid)
 {
 	struct flow_node *n = &f->nodes[node];
-	struct thread *t = thread_find(f, node, tid), **at;
+	struct thread *t = thread_find(f, node, tid);
 
 	if (!t || tid == NO_THREAD)
 		return;
 	if (t->n_disks)
 		disks_bequeath(f, t, thread_of(f, node, NO_THREAD));
-	at = &n->threads[slot(n, tid)];
-	while (*at != t)
-		at = &(*at)->chain;
-	*at = t->chain;
-	n->n_threads--;
+	map_remove(&n->threads, tid, (uintptr_t)t);
 	n->last = NULL;
 	thread_end(f, t);
 }
@@ -95,15 +63,18 @@ void threads_free(struct flow *f)
 	for (size_t i = 0; i < f->n_nodes; i++) {
 		struct flow_node *n = &f->nodes[i];
 
-		for (size_t k = 0; k < n->n_slots; k++)
-			for (struct thread *t = n->threads[k], *next; t; t = next) {
-				next = t->chain;
-				thread_end(f, t);
-			}
-		free(n->threads);
-		n->threads = NULL;
-		n->n_slots = n->n_threads = 0;
-		n->last = NULL;
+		/* What they give back may be another thread's, made for it. */
+		while (n->threads.n) {
+			struct map all = n->threads;
+
+			n->threads = (struct map){0};
+			n->last = NULL;
+			for (size_t k = 0; k < map_room(&all); k++)
+				if (thread_at(&all, k))
+					thread_end(f, thread_at(&all, k));
+			map_clear(&all);
+		}
+		map_clear(&n->threads);
 	}
 }
 
@@ -122,10 +93,12 @@ void thread_moves_on(struct flow *f, struct thread *t)
 void threads_finish(struct flow *f)
 {
 	for (size_t i = 0; i < f->n_nodes; i++) {
+		const struct flow_node *n = &f->nodes[i];
+
 		thread_of(f, (uint32_t)i, NO_THREAD); /* what they give back needs no new table */
-		for (size_t k = 0; k < f->nodes[i].n_slots; k++)
-			for (struct thread *t = f->nodes[i].threads[k]; t; t = t->chain)
-				thread_moves_on(f, t);
+		for (size_t k = 0; k < map_room(&n->threads); k++)
+			if (thread_at(&n->threads, k))
+				thread_moves_on(f, thread_at(&n->threads, k));
 	}
 }
 
@@ -188,7 +161,10 @@ void thread_records_lost(struct flow *f, uint32_t node)
 {
 	struct flow_node *n = &f->nodes[node];
 
-	for (size_t k = 0; k < n->n_slots; k++)
-		for (struct thread *t = n->threads[k]; t; t = t->chain)
+	for (size_t k = 0; k < map_room(&n->threads); k++) {
+		struct thread *t = thread_at(&n->threads, k);
+
+		if (t)
 			thread_drop(f, t, t->sends, FLOW_GAP);
+	}
 }

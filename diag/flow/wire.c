@@ -214,12 +214,14 @@ void wire_moved(struct flow *f, struct log *l, const struct record_call *c, stru
 
 static void each_half(struct flow *f, bool (*fn)(struct flow *f, struct half *h))
 {
-	for (size_t i = 0; i < f->n_buckets; i++)
-		for (struct connection *c = f->connections[i]; c; c = c->chain)
-			for (struct flow_life *l = c->lives; l; l = l->next)
-				for (int k = 0; k < 2; k++)
-					if (fn(f, &l->half[k]))
-						wire_progress(f, &l->half[k]);
+	for (size_t i = 0; i < map_room(&f->connections); i++) {
+		struct connection *c = connection_at(f, i);
+
+		for (struct flow_life *l = c ? c->lives : NULL; l; l = l->next)
+			for (int k = 0; k < 2; k++)
+				if (fn(f, &l->half[k]))
+					wire_progress(f, &l->half[k]);
+	}
 }
 
 static bool force(struct flow *f, struct half *h)

@@ -523,7 +523,7 @@ static void no_thread_of_a_node_is_forgotten(void **state)
 		assert_ptr_equal(thread_of(f, 0, 7 * i + 1), threads[i]);
 		assert_int_equal(threads[i]->tid, 7 * i + 1);
 	}
-	assert_int_equal(f->nodes[0].n_threads, 1000);
+	assert_int_equal(f->nodes[0].threads.n, 1000);
 	flow_free(f);
 	cluster_clear(&c);
 }
