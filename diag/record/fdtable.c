@@ -5,39 +5,34 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* One chained hash of entries by (pid, fd); fd PROCESS_HEAD is the anchor of its
- * process's ring, so that a whole table can be dropped without a search. */
-enum { PROCESS_HEAD = INT32_MIN, FIRST_BUCKETS = 1024 };
+#include "harness/base/map.h"
+
+/* Entries by (pid, fd). fd PROCESS_HEAD is the anchor of its process's ring, so that a whole table
+ * can be dropped without a search. */
+enum { PROCESS_HEAD = INT32_MIN };
 
 struct entry {
 	struct fd_state state;
-	struct entry *chain;
 	struct entry *prev, *next;
 };
 
 struct fdtable {
-	struct entry **bucket;
-	size_t mask, count;
+	struct map entries;
 };
 
-static size_t hash(uint32_t pid, int32_t fd)
+static uint64_t key_of(uint32_t pid, int32_t fd)
 {
-	uint64_t k = (uint64_t)pid << 32 | (uint32_t)fd;
+	return (uint64_t)pid << 32 | (uint32_t)fd;
+}
 
-	k *= 0x9e3779b97f4a7c15u;
-	return (size_t)(k >> 20);
+static struct entry *entry_at(const struct map_slot *s)
+{
+	return (struct entry *)(uintptr_t)s->value;
 }
 
 struct fdtable *fdtable_new(void)
 {
-	struct fdtable *t = calloc(1, sizeof(*t));
-
-	if (!t || !(t->bucket = calloc(FIRST_BUCKETS, sizeof(struct entry *)))) {
-		free(t);
-		return NULL;
-	}
-	t->mask = FIRST_BUCKETS - 1;
-	return t;
+	return calloc(1, sizeof(struct fdtable));
 }
 
 static void entry_free(struct entry *en)
@@ -50,71 +45,37 @@ void fdtable_free(struct fdtable *t)
 {
 	if (!t)
 		return;
-	for (size_t i = 0; i <= t->mask; i++)
-		for (struct entry *en = t->bucket[i], *next; en; en = next) {
-			next = en->chain;
-			entry_free(en);
-		}
-	free(t->bucket);
+	for (size_t i = 0; i < map_room(&t->entries); i++)
+		if (t->entries.slot[i].value)
+			entry_free(entry_at(&t->entries.slot[i]));
+	map_clear(&t->entries);
 	free(t);
 }
 
 static struct entry *find(const struct fdtable *t, uint32_t pid, int32_t fd)
 {
-	struct entry *en = t->bucket[hash(pid, fd) & t->mask];
-
-	while (en && (en->state.now.fd != fd || en->state.now.pid != pid))
-		en = en->chain;
-	return en;
-}
-
-static void grow(struct fdtable *t)
-{
-	size_t mask = t->mask * 2 + 1;
-	struct entry **bucket = calloc(mask + 1, sizeof(struct entry *));
-
-	if (!bucket)
-		return; /* longer chains, nothing worse */
-	for (size_t i = 0; i <= t->mask; i++)
-		for (struct entry *en = t->bucket[i], *next; en; en = next) {
-			size_t at = hash(en->state.now.pid, en->state.now.fd) & mask;
-
-			next = en->chain;
-			en->chain = bucket[at];
-			bucket[at] = en;
-		}
-	free(t->bucket);
-	t->bucket = bucket;
-	t->mask = mask;
+	return (struct entry *)(uintptr_t)map_get(&t->entries, key_of(pid, fd));
 }
 
 static struct entry *add(struct fdtable *t, uint32_t pid, int32_t fd)
 {
-	struct entry *en = calloc(1, sizeof(*en)), **at;
+	struct entry *en = calloc(1, sizeof(*en));
 
-	if (!en)
+	if (!en || !map_add(&t->entries, key_of(pid, fd), (uintptr_t)en)) {
+		free(en);
 		return NULL;
-	if (t->count++ > t->mask)
-		grow(t);
+	}
 	en->state.now.pid = pid;
 	en->state.now.fd = fd;
 	en->prev = en->next = en;
-	at = &t->bucket[hash(pid, fd) & t->mask];
-	en->chain = *at;
-	*at = en;
 	return en;
 }
 
 static void drop(struct fdtable *t, struct entry *en)
 {
-	struct entry **at = &t->bucket[hash(en->state.now.pid, en->state.now.fd) & t->mask];
-
-	while (*at != en)
-		at = &(*at)->chain;
-	*at = en->chain;
+	map_remove(&t->entries, key_of(en->state.now.pid, en->state.now.fd), (uintptr_t)en);
 	en->prev->next = en->next;
 	en->next->prev = en->prev;
-	t->count--;
 	entry_free(en);
 }
 
@@ -196,8 +157,10 @@ void fdtable_each(const struct fdtable *t, uint32_t pid,
 void fdtable_all(
 	const struct fdtable *t, void (*fn)(void *ctx, const struct fd_state *s), void *ctx)
 {
-	for (size_t i = 0; i <= t->mask; i++)
-		for (struct entry *en = t->bucket[i]; en; en = en->chain)
-			if (en->state.now.fd != PROCESS_HEAD)
-				fn(ctx, &en->state);
+	for (size_t i = 0; i < map_room(&t->entries); i++) {
+		const struct entry *en = entry_at(&t->entries.slot[i]);
+
+		if (en && en->state.now.fd != PROCESS_HEAD)
+			fn(ctx, &en->state);
+	}
 }

@@ -10,6 +10,7 @@
 #include "diag/record/address.h"
 #include "diag/record/reading.h"
 #include "harness/base/alloc.h"
+#include "harness/base/map.h"
 
 enum { STREAM_CALLS = 1024, PORTS = 65536 };
 
@@ -33,62 +34,56 @@ struct stream {
 	size_t n_consumers;
 	bool names;
 
-	/* Open addressing by tid; at most half full. */
 	struct stream_thread *threads, *current; /* 'current': of the last call */
-	size_t n_slots, n_used;
+	size_t n_used, room;
+	struct map by_tid; /* place in 'threads', plus 1 */
 
 	uint32_t *free_ids, n_free, n_ids;
 
 	bool *listens; /* by port: a traced process listens there. NULL: nobody asks for it */
 };
 
-static struct stream_thread *slot_of(const struct stream *s, uint32_t tid)
-{
-	size_t mask = s->n_slots - 1, i = (tid * 2654435769u >> 7) & mask;
-
-	while (s->threads[i].state != THREAD_FREE && s->threads[i].tid != tid)
-		i = (i + 1) & mask;
-	return &s->threads[i];
-}
-
-/* Doubles the table, or only drops the threads that are gone. */
-static void make_room(struct stream *s)
-{
-	struct stream_thread *old = s->threads;
-	size_t n_old = s->n_slots, kept = 0, room = 64;
-
-	for (size_t i = 0; i < n_old; i++)
-		kept += old[i].state == THREAD_LIVE || (s->names && old[i].named);
-	while (room < kept * 4)
-		room *= 2;
-	s->threads = alloc_zero(room, sizeof(*s->threads));
-	s->n_slots = room;
-	s->n_used = kept;
-	s->current = NULL;
-	for (size_t i = 0; i < n_old; i++)
-		if (old[i].state == THREAD_LIVE || (s->names && old[i].named))
-			*slot_of(s, old[i].tid) = old[i];
-	free(old);
-}
-
 static struct stream_thread *find_thread(const struct stream *s, uint32_t tid)
 {
-	struct stream_thread *t = slot_of(s, tid);
+	uint64_t i = map_get(&s->by_tid, tid);
 
-	return t->state == THREAD_FREE ? NULL : t;
+	return i ? &s->threads[i - 1] : NULL;
+}
+
+/* Drops the threads that are gone, and makes room for as many as are left. */
+static void make_room(struct stream *s)
+{
+	size_t kept = 0, room = 64;
+
+	map_clear(&s->by_tid);
+	for (size_t i = 0; i < s->n_used; i++) {
+		const struct stream_thread *t = &s->threads[i];
+
+		if (t->state == THREAD_GONE && !(s->names && t->named))
+			continue;
+		s->threads[kept] = *t;
+		map_keep(&s->by_tid, t->tid, ++kept);
+	}
+	while (room < kept * 2)
+		room *= 2;
+	s->threads = alloc_resize(s->threads, room, sizeof(*s->threads));
+	s->room = room;
+	s->n_used = kept;
+	s->current = NULL;
 }
 
 /* The thread's entry, made if there is none. */
 static struct stream_thread *thread_of(struct stream *s, uint32_t tid)
 {
-	struct stream_thread *t = slot_of(s, tid);
+	struct stream_thread *t = find_thread(s, tid);
 
-	if (t->state == THREAD_FREE && s->n_used * 2 >= s->n_slots) {
-		make_room(s);
-		t = slot_of(s, tid);
+	if (!t) {
+		if (s->n_used == s->room)
+			make_room(s);
+		t = &s->threads[s->n_used++];
+		*t = (struct stream_thread){.tid = tid};
+		map_keep(&s->by_tid, tid, s->n_used);
 	}
-	s->n_used += t->state == THREAD_FREE;
-	t->tid = tid;
 	t->state = THREAD_LIVE;
 	return t;
 }
@@ -120,7 +115,6 @@ static int stream_make(
 	s->fds = fdtable_new();
 	if (!s->fds)
 		alloc_end();
-	make_room(s);
 	*out = s;
 	return 0;
 }
@@ -171,7 +165,7 @@ void stream_forget(struct stream *s)
 	s->fds = fdtable_new();
 	if (!s->fds)
 		alloc_end();
-	memset(s->threads, 0, s->n_slots * sizeof(*s->threads));
+	map_clear(&s->by_tid);
 	s->n_used = s->n_free = s->n_ids = 0;
 	s->current = NULL;
 	if (s->listens)
@@ -188,6 +182,7 @@ void stream_free(struct stream *s)
 	log_reader_free(s->log);
 	fdtable_free(s->fds);
 	free(s->threads);
+	map_clear(&s->by_tid);
 	free(s->free_ids);
 	free(s->listens);
 	free(s->folder);

@@ -62,7 +62,7 @@ struct stream_thread {
 	uint64_t last_call; /* number of the record of its last call; 0: none */
 	uint64_t last_poll; /* so, of its last call that waits for descriptors */
 	uint32_t tid;
-	enum { THREAD_FREE, THREAD_LIVE, THREAD_GONE } state; /* private */
+	enum { THREAD_LIVE, THREAD_GONE } state; /* private */
 	bool named;
 	char name[16];
 };

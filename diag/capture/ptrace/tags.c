@@ -9,67 +9,64 @@
 
 #include "diag/capture/ptrace/tracer.h"
 #include "harness/base/hash.h"
+#include "harness/base/map.h"
 
 struct tagged {
-	struct file_tag tag; /* inode 0: free */
-	uint64_t identity;   /* differs for a file that has the inode number later */
+	struct file_tag tag;
+	uint64_t identity; /* differs for a file that has the inode number later */
 };
 
 struct tags {
-	struct tagged *slot;
-	size_t mask, n;
+	struct tagged *v;
+	size_t n, room;
+	struct map index; /* by hash of device and inode: place in v, plus 1 */
 };
 
 struct tags *tags_new(void)
 {
-	struct tags *t = calloc(1, sizeof(*t));
-
-	if (!t)
-		return NULL;
-	t->mask = 1023;
-	t->slot = calloc(t->mask + 1, sizeof(*t->slot));
-	if (t->slot)
-		return t;
-	free(t);
-	return NULL;
+	return calloc(1, sizeof(struct tags));
 }
 
 void tags_free(struct tags *t)
 {
-	if (t)
-		free(t->slot);
+	if (!t)
+		return;
+	free(t->v);
+	map_clear(&t->index);
 	free(t);
 }
 
-static uint64_t mix(uint64_t v)
+static uint64_t key_of(const struct file_tag *f)
 {
-	v ^= v >> 32;
-	v *= 0x9e3779b97f4a7c15u;
-	return v ^ v >> 29;
+	return hash_mix(hash_mix(0, f->device), f->inode);
 }
 
-static struct tagged *find(const struct tags *t, uint64_t device, uint64_t inode)
+static struct tagged *find(const struct tags *t, const struct file_tag *f)
 {
-	for (size_t i = mix(device * 31 + inode);; i++) {
-		struct tagged *f = &t->slot[i & t->mask];
+	size_t at = 0;
+	uint64_t i;
 
-		if (!f->tag.inode || (f->tag.inode == inode && f->tag.device == device))
-			return f;
+	while ((i = map_next(&t->index, key_of(f), &at)))
+		if (t->v[i - 1].tag.inode == f->inode && t->v[i - 1].tag.device == f->device)
+			return &t->v[i - 1];
+	return NULL;
+}
+
+/* Where there is no memory for it, it is not remembered. */
+static void add(struct tags *t, const struct file_tag *f, uint64_t identity)
+{
+	if (t->n == t->room) {
+		size_t room = t->room ? t->room * 2 : 256;
+		struct tagged *v = reallocarray(t->v, room, sizeof(*v));
+
+		if (!v)
+			return;
+		t->v = v;
+		t->room = room;
 	}
-}
-
-static void grow(struct tags *t)
-{
-	struct tags bigger = {.mask = t->mask * 2 + 1, .n = t->n};
-
-	bigger.slot = calloc(bigger.mask + 1, sizeof(*bigger.slot));
-	if (!bigger.slot)
-		return; /* fuller, and slower */
-	for (size_t i = 0; i <= t->mask; i++)
-		if (t->slot[i].tag.inode)
-			*find(&bigger, t->slot[i].tag.device, t->slot[i].tag.inode) = t->slot[i];
-	free(t->slot);
-	*t = bigger;
+	if (!map_add(&t->index, key_of(f), t->n + 1))
+		return;
+	t->v[t->n++] = (struct tagged){*f, identity};
 }
 
 /* The handle by which a file server would know the file holds the generation of its inode number.
@@ -118,17 +115,12 @@ bool tags_describe(struct tags *t, const char *link, int64_t now_ns, struct reco
 	if (!st.stx_ino)
 		return true;
 	identity = identity_of(link, &st);
-	if (t->n * 2 > t->mask)
-		grow(t);
-	known = find(t, f->tag.device, f->tag.inode);
-	if (known->tag.inode && known->identity == identity) {
+	known = find(t, &f->tag);
+	if (!known)
+		add(t, &f->tag, identity);
+	else if (known->identity == identity)
 		f->tag = known->tag;
-		return true;
-	}
-	if (!known->tag.inode && t->n < t->mask)
-		t->n++;
-	else if (!known->tag.inode)
-		return true; /* no memory to remember it */
-	*known = (struct tagged){f->tag, identity};
+	else
+		*known = (struct tagged){f->tag, identity};
 	return true;
 }
