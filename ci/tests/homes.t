@@ -21,6 +21,12 @@ found=$(elsewhere '0xcbf29ce484222325|0x100000001b3|14695981039346656037|1099511
 check "FNV is in base/hash.h${found:+: not in $found}" [ -z "$found" ]
 check "... where it is" grep -q 0x100000001b3 harness/base/hash.h
 
+# A hash table is a struct map, so the numbers that spread keys are in two files. Programs in the kernel have their own.
+found=$(elsewhere '0x9e3779b9|0xff51afd7|0xc4ceb9fe|0xc2b2ae3d|2654435769' 'harness/base/hash.h
+harness/base/map.h
+diag/capture/ebpf/files.h')
+check "keys are spread in base/hash.h and base/map.h${found:+: not in $found}" [ -z "$found" ]
+
 # unguarded HEADERS...: those whose guard is not their path.
 unguarded() {
 	awk 'FNR == 1 { want = FILENAME; sub(/\.h$/, "_h", want); gsub(/[^A-Za-z0-9]/, "_", want); want = "CULPRIT_" toupper(want); n[FILENAME] = 0 }
