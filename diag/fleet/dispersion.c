@@ -12,13 +12,13 @@
  * and cannot make the scale larger. The other side is consulted only up to its lowest quarter.
  */
 #include <gsl/gsl_cdf.h>
-#include <gsl/gsl_statistics_double.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "diag/fleet/judge_impl.h"
 #include "harness/base/alloc.h"
+#include "harness/base/stat.h"
 
 /* What is assumed before any row was seen, worth PRIOR_ROWS rows: machines of one kind differ
  * lastingly by a tenth. It matters where there are few of them. */
@@ -111,13 +111,6 @@ static struct fit fit_tails(const double *y, size_t n, double prior)
 	return best;
 }
 
-static int by_size(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return x < y ? -1 : x > y;
-}
-
 /* What is known of one statistic. */
 struct column {
 	const struct survey *s;
@@ -165,9 +158,9 @@ static void center(struct column *c)
 			if (!isnan(v) && c->healthy[row])
 				c->work[n++] = v;
 		}
-		median = n < 2 ? 0 : gsl_stats_median(c->work, 1, n);
+		median = n < 2 ? 0 : stat_median(c->work, n);
 		if (s->stats[c->k].from_low && n > 2)
-			qsort(c->work, n, sizeof(*c->work), by_size);
+			qsort(c->work, n, sizeof(*c->work), stat_compare);
 		for (size_t i = 0; i < set->n_judged; i++) {
 			uint32_t row = set->judged[i];
 			double v = value_of(s, row, c->k), usual = median;
@@ -189,7 +182,7 @@ static size_t harmless(struct column *c, const double *by)
 	for (size_t i = 0; i < c->s->n_rows; i++)
 		if (c->y[i] <= 0 || (c->y[i] > 0 && !survey_with(c->s, FLEET_SIDE)))
 			c->work[n++] = fabs(c->y[i]) / (by ? by[i] : 1);
-	qsort(c->work, n, sizeof(*c->work), by_size);
+	qsort(c->work, n, sizeof(*c->work), stat_compare);
 	return n - (size_t)(TRIM * (double)n);
 }
 
@@ -204,7 +197,7 @@ static struct fit fit_few(struct column *c, double prior)
 		if (!isnan(c->y[i]))
 			c->work[k++] = fabs(c->y[i]);
 	if (k) {
-		mad = 1.4826 * gsl_stats_median(c->work, 1, k);
+		mad = 1.4826 * stat_median(c->work, k);
 		n = (double)k;
 	}
 	return (struct fit){sqrt((PRIOR_ROWS * prior * prior + n * mad * mad) / (PRIOR_ROWS + n)),
@@ -273,7 +266,7 @@ static void moderate(struct column *c)
 		for (size_t i = 0; i < set->n_judged; i++)
 			if (counts_for_scale(c, set->judged[i]))
 				c->work[n++] = fabs(c->y[set->judged[i]]);
-		qsort(c->work, n, sizeof(*c->work), by_size);
+		qsort(c->work, n, sizeof(*c->work), stat_compare);
 		for (size_t i = 0; i < set->n_judged; i++) {
 			double own, weight, freedom = c->fit.freedom;
 			uint32_t row = set->judged[i];
@@ -323,7 +316,7 @@ static void judge_column(struct survey *s, struct column *c)
 	if (n < SET_PEERS_MIN)
 		return;
 	if (c->k)
-		prior = fmax(prior, NOISE_SCALE * fabs(gsl_stats_median(c->work, 1, n)));
+		prior = fmax(prior, NOISE_SCALE * fabs(stat_median(c->work, n)));
 	center(c);
 	few = n < ROWS_FEW;
 	c->fit = few ? fit_few(c, prior) : fit_tails(c->work, harmless(c, NULL), prior);

@@ -280,11 +280,6 @@ bool score_causes(const struct score_table *t)
 	return false;
 }
 
-double score_median(const double *sorted, size_t n)
-{
-	return n % 2 ? sorted[n / 2] : (sorted[n / 2 - 1] + sorted[n / 2]) / 2;
-}
-
 int score_order(unsigned hits1, unsigned n1, unsigned hits2, unsigned n2)
 {
 	double low1, high1, low2, high2;

@@ -96,9 +96,6 @@ struct score score_sum(const struct score_table *t, size_t detector, size_t metr
 /* Does the resource of any scored fault have a part after a slash? If not, causes add nothing. */
 bool score_causes(const struct score_table *t);
 
-/* The median of sorted numbers; n > 0. */
-double score_median(const double *sorted, size_t n);
-
 /* Two detectors on the faulty cells that both judged, by their verdicts on "any". */
 struct paired {
 	unsigned cells, only_first, only_second; /* right there, and the other is not */

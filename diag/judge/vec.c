@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "diag/judge/vec_impl.h"
+#include "harness/base/stat.h"
 
 static const char vec_type[] = "culprit.vec";
 
@@ -67,12 +68,6 @@ size_t vec_finite(const double *x, size_t n, double *out)
 	return count;
 }
 
-/* Median of n values, whose order is lost; NaN for none. */
-double vec_median_of(double *a, size_t n)
-{
-	return n ? gsl_stats_median(a, 1, n) : NAN;
-}
-
 /* vec.new(n [, value]) */
 static int f_new(lua_State *L)
 {
@@ -100,16 +95,6 @@ static int f_of(lua_State *L)
 		lua_pop(L, 1);
 	}
 	return 1;
-}
-
-/* As gsl_stats_quantile_from_sorted_data, without sorting. */
-static double quantile_of(double *a, size_t n, double q)
-{
-	double at = q * (double)(n - 1), low = gsl_stats_select(a, 1, n, (size_t)at);
-
-	return at == floor(at)
-		? low
-		: low + (at - floor(at)) * (gsl_stats_select(a, 1, n, (size_t)at + 1) - low);
 }
 
 /* The finite elements of the vec at 1, in scratch memory on top of the stack. */
@@ -147,7 +132,7 @@ static int m_median(lua_State *L)
 	size_t n;
 	double *a = finite_args(L, &n);
 
-	lua_pushnumber(L, vec_median_of(a, n));
+	lua_pushnumber(L, stat_median(a, n));
 	return 1;
 }
 
@@ -158,7 +143,7 @@ static int m_quantile(lua_State *L)
 
 	luaL_argcheck(L, q >= 0 && q <= 1, 2, "a quantile is between 0 and 1");
 	a = finite_args(L, &n);
-	lua_pushnumber(L, n ? quantile_of(a, n, q) : NAN);
+	lua_pushnumber(L, n ? stat_quantile(a, n, q) : NAN);
 	return 1;
 }
 

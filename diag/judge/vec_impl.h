@@ -16,7 +16,6 @@ double *vec_scratch(lua_State *L, size_t n);
 size_t vec_finite(const double *x, size_t n, double *out);
 
 /* Median of n values, whose order is lost; NaN for none. */
-double vec_median_of(double *a, size_t n);
 
 /* Functions of the table 'vec'. */
 int vec_likelihood(lua_State *L);

@@ -6,6 +6,7 @@
 #include <math.h>
 
 #include "diag/judge/vec_impl.h"
+#include "harness/base/stat.h"
 
 /* The vecs of a list, all of one length, as an array in a scratch on the stack; the list itself
  * keeps them alive. */
@@ -77,7 +78,7 @@ int vec_list_median(lua_State *L)
 			size_t n = vec_finite(abreast + j * count, count, a);
 
 			if ((lua_Integer)n >= least)
-				out->v[from + j] = vec_median_of(a, n);
+				out->v[from + j] = stat_median(a, n);
 		}
 	return 1;
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "diag/query/query_impl.h"
+#include "harness/base/stat.h"
 
 /* The numbers of one group. */
 struct numbers {
@@ -41,27 +42,13 @@ static void percentile_step(sqlite3_context *ctx, int argc, sqlite3_value **argv
 	s->v[s->n++] = sqlite3_value_double(argv[0]);
 }
 
-static int by_size(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return x < y ? -1 : x > y;
-}
-
 static void percentile_final(sqlite3_context *ctx)
 {
 	struct numbers *s = sqlite3_aggregate_context(ctx, 0);
-	double at, below;
-	size_t i;
 
 	if (!s || !s->n)
 		return;
-	qsort(s->v, s->n, sizeof(*s->v), by_size);
-	at = s->p / 100 * (double)(s->n - 1);
-	below = floor(at);
-	i = (size_t)below;
-	sqlite3_result_double(
-		ctx, i + 1 < s->n ? s->v[i] + (at - below) * (s->v[i + 1] - s->v[i]) : s->v[i]);
+	sqlite3_result_double(ctx, stat_quantile(s->v, s->n, s->p / 100));
 	sqlite3_free(s->v);
 	*s = (struct numbers){0};
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "diag/slow/slow_impl.h"
+#include "harness/base/stat.h"
 
 static const double level = 0.05; /* of false alarms, for all servers and layers together */
 
@@ -66,19 +67,6 @@ static struct variance of_mean(
 {
 	second.v *= fmin(1, y->memory_s / r->n);
 	return second;
-}
-
-static int by_size(const void *a, const void *b)
-{
-	const double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
-static double median(double *v, size_t n)
-{
-	qsort(v, n, sizeof(*v), by_size);
-	return n % 2 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2;
 }
 
 /* Cochran's Q: by how much more than their variances say some values differ. */
@@ -147,7 +135,7 @@ static void peers_make(const struct slow_layer *y, size_t candidate, const size_
 	for (int k = 0; k < 3; k++)
 		conclude(&q[k], &out->excess);
 	out->excess.v = out->excess.df > 0 ? fmax(1, out->excess.v / out->excess.df) : 1;
-	out->middle = median(changes, n);
+	out->middle = stat_median(changes, n);
 	free(changes);
 }
 

@@ -12,6 +12,7 @@
 #include "diag/judge/score.h"
 #include "harness/base/alloc.h"
 #include "harness/base/outfile.h"
+#include "harness/base/stat.h"
 #include "harness/base/text.h"
 
 int sheet_width(const struct sheet *out)
@@ -188,7 +189,7 @@ void grid_delay(struct grid *g, const double *delays_s, size_t n, unsigned early
 	struct grid_cell c = {GRID_DELAY, .n = (unsigned)n, .count = early};
 
 	if (n) {
-		c.number = score_median(delays_s, n);
+		c.number = stat_median_sorted(delays_s, n);
 		c.low = delays_s[0];
 		c.high = delays_s[n - 1];
 	}

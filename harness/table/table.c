@@ -5,6 +5,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "harness/base/stat.h"
+
 enum { RATE_WIDTH = 14, WORKLOADS_A_BLOCK = 2, MISSING_SHOWN = 12, TITLE = 512 };
 
 void tables_init(struct tables *v, const struct score_table *t, enum table_format format,
@@ -76,7 +78,7 @@ void tables_score(struct grid *g, const struct score *s, size_t n)
 		case OF_CAUSE: grid_rate(g, s->named && s->causes, s->explained, s->n); break;
 		case OF_EXPLAINED: grid_rate(g, s->named, s->explained, s->n); break;
 		case OF_DELAYS: grid_count(g, (long long)k); break;
-		case OF_MEDIAN: grid_number(g, k ? score_median(s->delays_s, k) : NAN); break;
+		case OF_MEDIAN: grid_number(g, k ? stat_median_sorted(s->delays_s, k) : NAN); break;
 		case OF_MIN: grid_number(g, k ? s->delays_s[0] : NAN); break;
 		case OF_MAX: grid_number(g, k ? s->delays_s[k - 1] : NAN); break;
 		case OF_DELAY: grid_delay(g, s->delays_s, s->n_delays, s->early); break;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "harness/base/alloc.h"
+#include "harness/base/stat.h"
 
 static const double week_s = 7 * 86400.0;
 static const double default_cells[] = {64, 512, 4096, 32768};
@@ -26,13 +27,6 @@ void pace_sample(struct pace *p, uint32_t series, double time_s)
 	p->last_s[series] = time_s;
 }
 
-static int by_value(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
 double pace_step(const struct pace *p, unsigned least)
 {
 	double sorted[PACE_DISTANCES];
@@ -40,8 +34,7 @@ double pace_step(const struct pace *p, unsigned least)
 	if (!p->n || p->n < least)
 		return 0;
 	memcpy(sorted, p->distance_s, p->n * sizeof(*sorted));
-	qsort(sorted, p->n, sizeof(*sorted), by_value);
-	return sorted[p->n / 2];
+	return gsl_stats_select(sorted, 1, p->n, p->n / 2);
 }
 
 void pace_clear(struct pace *p)
