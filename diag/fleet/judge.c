@@ -10,6 +10,7 @@
 #include "diag/fleet/judge_impl.h"
 #include "harness/base/units.h"
 #include "harness/base/alloc.h"
+#include "harness/base/stat.h"
 
 const struct fleet_options fleet_defaults = {
 	.alarms = 1e-4, .least = 1.15, .shortest = 0.005, .memory_bytes = (size_t)320 << 20};
@@ -92,7 +93,7 @@ static bool is_class(const struct survey *s, double *level, double *spread)
 		if (s->excess[i * s->n_stats] >= 1)
 			y[n++] = (double)s->values[i * s->n_stats];
 	}
-	*level = n ? gsl_stats_median(y, 1, n) : 0;
+	*level = n ? stat_median(y, n) : 0;
 	*spread = CLASS_SPREAD * fmax(s->dispersion, log(1.03));
 	for (size_t i = 0; i < s->n_rows; i++)
 		/* Those a little below the limit belong to it, too. */

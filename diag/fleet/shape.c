@@ -6,6 +6,7 @@
 
 #include "diag/fleet/judge_impl.h"
 #include "harness/base/alloc.h"
+#include "harness/base/stat.h"
 
 /* A shift: so much of the time between its begin and its end is off, and so much of all that is off
  * lies between them. Else there are bursts. */
@@ -88,13 +89,6 @@ static size_t count_off(const struct windows *w, size_t a, size_t b, double off)
 	return n;
 }
 
-static int by_size(const void *a, const void *b)
-{
-	float x = *(const float *)a, y = *(const float *)b;
-
-	return x < y ? -1 : x > y;
-}
-
 /* The mean of the middle half of the windows of [a, b), as the first statistic has it. */
 static double midmean_of(const struct windows *w, size_t a, size_t b)
 {
@@ -103,7 +97,7 @@ static double midmean_of(const struct windows *w, size_t a, size_t b)
 	double sum = 0;
 
 	memcpy(v, w->value + a, n * sizeof(*v));
-	qsort(v, n, sizeof(*v), by_size);
+	qsort(v, n, sizeof(*v), stat_compare_float);
 	for (size_t i = low; i < high; i++)
 		sum += (double)v[i];
 	free(v);

@@ -7,6 +7,7 @@
 
 #include "diag/fleet/judge_impl.h"
 #include "harness/base/alloc.h"
+#include "harness/base/stat.h"
 
 /* A row is a suspect from this excess on, if it is off for this share of the time: the median
  * of the peers looks after shorter ones. */
@@ -70,7 +71,7 @@ static double typical_cells(const struct survey *s)
 	for (size_t i = 0; i < s->n_sets; i++)
 		for (size_t c = 0; c < (s->end - s->first) * PANEL_BLOCK; c++)
 			n[i] += s->sets[i].location[c] != PANEL_MISSING;
-	median = gsl_stats_median(n, 1, s->n_sets);
+	median = stat_median(n, s->n_sets);
 	free(n);
 	return median;
 }
@@ -83,7 +84,7 @@ static void leave_sparse(struct survey *s, const struct set *set)
 
 	for (size_t i = 0; i < set->n_judged; i++)
 		seen[i] = s->seen[set->judged[i]];
-	typical = gsl_stats_median(seen, 1, set->n_judged);
+	typical = stat_median(seen, set->n_judged);
 	free(seen);
 	for (size_t i = 0; i < set->n_judged; i++)
 		for (unsigned k = 0; k < s->n_stats; k++)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "diag/slow/slow_impl.h"
+#include "harness/base/stat.h"
 
 const char *slow_phase_name(enum slow_phase p)
 {
@@ -417,13 +418,6 @@ static void set_phases(struct slow *s)
 	}
 }
 
-static int by_float(const void *a, const void *b)
-{
-	const float x = *(const float *)a, y = *(const float *)b;
-
-	return (x > y) - (x < y);
-}
-
 /* The smallest value that 'q' of all do not exceed. */
 static double quantile(const float *sorted, size_t n, double q)
 {
@@ -474,7 +468,7 @@ static void measure(struct slow *s, struct slow_server *v, enum slow_phase p, fl
 	}
 	for (int k = 0; k < SLOW_PARTS; k++)
 		c->time_s += c->parts_s[k];
-	qsort(room, n, sizeof(*room), by_float);
+	qsort(room, n, sizeof(*room), stat_compare_float);
 	c->requests = n;
 	c->median_s = quantile(room, n, 0.5);
 	c->p99_s = quantile(room, n, 0.99);

@@ -39,4 +39,12 @@ static inline int stat_compare(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
+/* ... of float. */
+static inline int stat_compare_float(const void *a, const void *b)
+{
+	const float x = *(const float *)a, y = *(const float *)b;
+
+	return (x > y) - (x < y);
+}
+
 #endif
