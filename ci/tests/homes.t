@@ -27,6 +27,11 @@ harness/base/map.h
 diag/capture/ebpf/files.h')
 check "keys are spread in base/hash.h and base/map.h${found:+: not in $found}" [ -z "$found" ]
 
+found=$(elsewhere 'EVP_Digest\(' harness/base/sha256.h)
+check "SHA-256 is in base/sha256.h${found:+: not in $found}" [ -z "$found" ]
+found=$(elsewhere 'gsl_stats_median|gsl_stats_quantile|[^a-z_]by_(size|float)\(' harness/base/stat.h)
+check "medians are in base/stat.h${found:+: not in $found}" [ -z "$found" ]
+
 # unguarded HEADERS...: those whose guard is not their path.
 unguarded() {
 	awk 'FNR == 1 { want = FILENAME; sub(/\.h$/, "_h", want); gsub(/[^A-Za-z0-9]/, "_", want); want = "CULPRIT_" toupper(want); n[FILENAME] = 0 }

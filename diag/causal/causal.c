@@ -2,12 +2,12 @@
 #include "diag/causal/causal.h"
 
 #include <errno.h>
-#include <openssl/evp.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "diag/causal/belong.h"
 #include "diag/causal/clock.h"
+#include "harness/base/sha256.h"
 
 /* So many events may wait for others; then the oldest go on without what they wait for. */
 enum { QUEUE_LIMIT = 1 << 22 };
@@ -336,7 +336,7 @@ static int add_ranks(
 /* Each part of the path as 16 digits of its salted hash. */
 static void hide(const char *path, const uint8_t *salt, char out[APP_PATH])
 {
-	uint8_t text[APP_SALT + 256], sum[EVP_MAX_MD_SIZE];
+	uint8_t text[APP_SALT + 256], sum[SHA256_BYTES];
 	size_t at = 0;
 
 	memcpy(text, salt, APP_SALT);
@@ -344,11 +344,11 @@ static void hide(const char *path, const uint8_t *salt, char out[APP_PATH])
 		size_t n = strcspn(part, "/"), used = n < 256 ? n : 256;
 
 		memcpy(text + APP_SALT, part, used);
-		EVP_Digest(text, APP_SALT + used, sum, NULL, EVP_sha256(), NULL);
+		sha256(text, APP_SALT + used, sum);
 		if (at)
 			out[at++] = '/';
-		for (int i = 0; i < 8; i++)
-			at += (size_t)sprintf(out + at, "%02x", sum[i]);
+		text_hex(sum, 8, out + at);
+		at += 16;
 		part += n + (part[n] == '/');
 	}
 	out[at] = '\0';

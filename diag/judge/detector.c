@@ -2,7 +2,6 @@
 #include "diag/judge/detector.h"
 
 #include <errno.h>
-#include <openssl/evp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +12,7 @@
 #include "harness/base/alloc.h"
 #include "harness/base/file.h"
 #include "harness/base/name.h"
+#include "harness/base/sha256.h"
 #include "harness/lua/library.h"
 #include "harness/lua/luajson.h"
 
@@ -42,16 +42,11 @@ static int read_definition(struct detector *d, const json_t *given, struct err *
 		d->L, 1, &d->src, given ? 3 : 0, NULL, what, NULL, &d->params, NULL, e);
 }
 
-static int digest(struct detector *d, const void *data, size_t size, struct err *e)
+static void digest(struct detector *d, const void *data, size_t size)
 {
-	unsigned char sum[EVP_MAX_MD_SIZE];
 	int at = snprintf(d->digest, sizeof(d->digest), "sha256:");
 
-	if (!EVP_Digest(data, size, sum, NULL, EVP_sha256(), NULL))
-		return err_set(e, -EIO, "cannot hash the detector '%s'", d->path);
-	for (size_t i = 0; i < 32; i++)
-		snprintf(d->digest + at + 2 * i, 3, "%02x", sum[i]);
-	return 0;
+	sha256_hex(data, size, d->digest + at);
 }
 
 static int digest_program(struct detector *d, struct err *e)
@@ -62,9 +57,9 @@ static int digest_program(struct detector *d, struct err *e)
 
 	if (rc)
 		return rc;
-	rc = digest(d, data, size, e);
+	digest(d, data, size);
 	free(data);
-	return rc;
+	return 0;
 }
 
 /* A program is named after its file, and gets its parameters as they are. */
@@ -98,8 +93,9 @@ int detector_load(const char *name, const json_t *params, struct detector **out,
 	} else if (!rc) {
 		rc = sandbox_load(d, e);
 		if (!rc)
-			rc = read_definition(d, params, e)
-				?: digest(d, d->src.text, strlen(d->src.text), e);
+			rc = read_definition(d, params, e);
+		if (!rc)
+			digest(d, d->src.text, strlen(d->src.text));
 	}
 	if (rc)
 		detector_free(d);

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <openssl/evp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -16,6 +15,7 @@
 #include "harness/base/alloc.h"
 #include "harness/base/auto.h"
 #include "harness/base/clock.h"
+#include "harness/base/sha256.h"
 
 enum { SETTLED_S = 60 }; /* a log without END that nobody has written to for so long is cut short */
 
@@ -51,8 +51,7 @@ int zones_path(const char *log, char **path, struct err *e)
 {
 	const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
 	auto_free char *real = realpath(log, NULL), *folder = NULL;
-	unsigned char digest[EVP_MAX_MD_SIZE];
-	char name[2 * 16 + 1];
+	char name[SHA256_HEX];
 
 	if (!real)
 		return err_errno(e, -errno, "cannot find the log '%s'", log);
@@ -62,11 +61,8 @@ int zones_path(const char *log, char **path, struct err *e)
 		folder = alloc_format("%s/.cache/culprit/index", home);
 	else
 		return err_set(e, -ENOENT, "there is no cache: $HOME is not set");
-	if (!EVP_Digest(real, strlen(real), digest, NULL, EVP_sha256(), NULL))
-		return err_set(e, -ENOENT, "cannot name the index of '%s'", log);
-	for (int i = 0; i < 16; i++)
-		snprintf(name + 2 * i, 3, "%02x", digest[i]);
-	*path = alloc_format("%s/%s", folder, name);
+	sha256_hex(real, strlen(real), name);
+	*path = alloc_format("%s/%.32s", folder, name);
 	return 0;
 }
 

@@ -2,12 +2,12 @@
 #include "diag/ship/schema.h"
 
 #include <errno.h>
-#include <openssl/sha.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "harness/base/alloc.h"
 #include "harness/base/auto.h"
+#include "harness/base/sha256.h"
 
 enum { STATEMENTS = 64 };
 
@@ -190,7 +190,7 @@ static char **statements(const char *db)
 static void digest(char out[17])
 {
 	char **v = statements("d");
-	unsigned char sum[SHA256_DIGEST_LENGTH];
+	uint8_t sum[SHA256_BYTES];
 	auto_free char *all = NULL;
 	size_t size;
 	FILE *f = alloc_text(&all, &size);
@@ -199,9 +199,8 @@ static void digest(char out[17])
 		fprintf(f, "%s;\n", v[i]);
 	fclose(f);
 	alloc_free_list(v);
-	SHA256((unsigned char *)all, size, sum);
-	for (int i = 0; i < 8; i++)
-		snprintf(out + 2 * i, 3, "%02x", sum[i]);
+	sha256(all, size, sum);
+	text_hex(sum, 8, out);
 }
 
 static int other_schema(const struct clickhouse *c, const json_t *row, struct err *e)

@@ -2,7 +2,6 @@
 #include "diag/ship/ship.h"
 
 #include <errno.h>
-#include <openssl/sha.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +11,7 @@
 #include "diag/record/layout.h"
 #include "harness/base/alloc.h"
 #include "harness/base/file.h"
+#include "harness/base/sha256.h"
 
 /* Records that change what descriptors and names mean. */
 #define STATE (1u << RECORD_FD | 1u << RECORD_PROCESS)
@@ -31,10 +31,10 @@ struct ship {
 
 static int64_t id_of(const void *data, size_t size)
 {
-	unsigned char sum[SHA256_DIGEST_LENGTH];
+	uint8_t sum[SHA256_BYTES];
 	int64_t id;
 
-	SHA256(data, size, sum);
+	sha256(data, size, sum);
 	memcpy(&id, sum, sizeof(id));
 	id &= INT64_MAX;
 	return id ? id : 1;

@@ -17,6 +17,7 @@
 #include "faults/primitives/server.h"
 #include "faults/primitives/storage.h"
 #include "harness/base/clock.h"
+#include "harness/base/text.h"
 
 #define LOCK_WAIT_S 900 /* another e2fsck may hold it */
 #define CHECK_S 3600
@@ -56,8 +57,7 @@ static int read_uuid(const char *device, char out[33], struct err *e)
 		return err_errno(e, errno ? -errno : -EIO, "cannot read '%s'", device);
 	if (magic[0] != 0x53 || magic[1] != 0xef)
 		return err_set(e, -EINVAL, "there is no ext4 on '%s'", device);
-	for (int i = 0; i < 16; i++)
-		snprintf(out + 2 * i, 3, "%02x", uuid[i]);
+	text_hex(uuid, 16, out);
 	return 0;
 }
 

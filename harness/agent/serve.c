@@ -31,6 +31,7 @@
 #include "harness/agent/programs.h"
 #include "harness/base/auto.h"
 #include "harness/base/clock.h"
+#include "harness/base/text.h"
 #include "harness/base/units.h"
 
 #define STATE_DIR "/var/lib/culprit"
@@ -196,8 +197,7 @@ static int make_session(struct agent *a, struct err *e)
 
 	if (getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes))
 		return err_errno(e, -errno, "cannot name the session");
-	for (size_t i = 0; i < sizeof(bytes); i++)
-		snprintf(a->session + 2 * i, 3, "%02x", bytes[i]);
+	text_hex(bytes, sizeof(bytes), a->session);
 	return 0;
 }
 

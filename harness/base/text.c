@@ -54,6 +54,18 @@ static size_t next_piece(const char **s, char piece[5])
 	return n;
 }
 
+void text_hex(const void *data, size_t n, char *out)
+{
+	static const char digits[] = "0123456789abcdef";
+	const unsigned char *p = data;
+
+	for (size_t i = 0; i < n; i++) {
+		*out++ = digits[p[i] >> 4];
+		*out++ = digits[p[i] & 15];
+	}
+	*out = '\0';
+}
+
 size_t text_clean(const char *s, char *out, size_t size)
 {
 	size_t total = 0, n;

@@ -16,6 +16,9 @@ size_t text_clean(const char *s, char *out, size_t size);
 
 void text_print_clean(FILE *f, const char *s);
 
+/* Bytes as 2 * n hexadecimal digits, and a NUL. */
+void text_hex(const void *data, size_t n, char *out);
+
 /* An absolute path without empty parts, "." and "..", in place: as it reads, whatever links there
  * are. "/" becomes "". */
 void text_tidy_path(char *path);

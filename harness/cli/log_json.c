@@ -5,6 +5,7 @@
 
 #include "diag/record/fuse.h"
 #include "diag/record/reading.h"
+#include "harness/base/text.h"
 #include "harness/cli/json_text.h"
 #include "harness/cli/log_view.h"
 
@@ -57,8 +58,7 @@ static void json_head_of(json_t *o, const struct record_call *c)
 {
 	char hex[2 * RECORD_HEAD + 1];
 
-	for (int i = 0; i < c->head_size; i++)
-		snprintf(hex + 2 * i, 3, "%02x", c->head[i]);
+	text_hex(c->head, c->head_size, hex);
 	json_object_set_new(o, "head", json_string(hex));
 }
 

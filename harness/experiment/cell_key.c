@@ -3,7 +3,6 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <openssl/sha.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +13,7 @@
 #include "harness/base/jget.h"
 #include "harness/base/file.h"
 #include "harness/base/home.h"
+#include "harness/base/sha256.h"
 #include "harness/experiment/needs.h"
 #include "harness/lua/library.h"
 
@@ -24,24 +24,12 @@ static const char hash_programs[] =
 	"for p; do f=$(command -v \"$p\") || f=; s=$(sha256sum <\"$f\" 2>/dev/null) || s=unknown; "
 	"echo \"$p ${s%% *}\"; done";
 
-/* SHA-256 in hex. */
-static void hash(const void *data, size_t size, char hex[65])
-{
-	unsigned char digest[SHA256_DIGEST_LENGTH];
-
-	/* It fails for want of memory only. */
-	if (!SHA256(data, size, digest))
-		abort();
-	for (unsigned i = 0; i < sizeof(digest); i++)
-		sprintf(hex + 2 * i, "%02x", digest[i]);
-}
-
 /* SHA-256 in hex of a value's text; members are sorted by name. */
 static void hash_json(const json_t *v, char hex[65])
 {
 	char *text = json_dumps(v, JSON_COMPACT | JSON_SORT_KEYS);
 
-	hash(text, strlen(text), hex);
+	sha256_hex(text, strlen(text), hex);
 	free(text);
 }
 
@@ -67,7 +55,7 @@ static int add_file(json_t *inputs, const char *name, const char *path, struct e
 
 	if (rc)
 		return rc;
-	hash(text, size, hex);
+	sha256_hex(text, size, hex);
 	free(text);
 	json_object_set_new(inputs, name, json_sprintf("sha256:%s", hex));
 	return 0;

@@ -2,7 +2,6 @@
 #include "harness/judging/judge.h"
 
 #include <errno.h>
-#include <openssl/evp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +9,7 @@
 #include "harness/base/alloc.h"
 #include "harness/base/auto.h"
 #include "harness/base/jget.h"
+#include "harness/base/sha256.h"
 #include "harness/judging/judge_impl.h"
 
 /* A confirmed attempt. */
@@ -36,12 +36,12 @@ void judge_free(struct judge *j)
 
 uint64_t judge_draw(const struct judge *j, const char *purpose, int64_t index)
 {
-	unsigned char digest[EVP_MAX_MD_SIZE];
+	uint8_t digest[SHA256_BYTES];
 	char text[160];
 	uint64_t x = 0;
 	int n = snprintf(text, sizeof(text), "%s %s %lld", j->key, purpose, (long long)index);
 
-	EVP_Digest(text, (size_t)n, digest, NULL, EVP_sha256(), NULL);
+	sha256(text, (size_t)n, digest);
 	for (int i = 0; i < 8; i++)
 		x = x << 8 | digest[i];
 	return x;

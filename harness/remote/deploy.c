@@ -8,7 +8,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <math.h>
-#include <openssl/evp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +17,7 @@
 #include "harness/base/alloc.h"
 #include "harness/base/clock.h"
 #include "harness/base/file.h"
+#include "harness/base/sha256.h"
 #include "harness/remote/node_impl.h"
 
 #define AGENT "culprit-agent"
@@ -61,35 +61,21 @@ static int add_file(struct bundle *b, const char *dir, const char *name, struct 
 	return rc;
 }
 
-static int hex_sha256(const void *data, size_t size, char hex[65], struct err *e)
-{
-	unsigned char sum[EVP_MAX_MD_SIZE];
-
-	if (!EVP_Digest(data, size, sum, NULL, EVP_sha256(), NULL))
-		return err_set(e, -EIO, "cannot hash the agent's files");
-	for (size_t i = 0; i < 32; i++)
-		snprintf(hex + 2 * i, 3, "%02x", sum[i]);
-	return 0;
-}
-
 static int hash_files(struct bundle *b, struct err *e)
 {
-	char hex[65];
+	char hex[SHA256_HEX];
 	size_t size;
-	int rc = 0;
 	FILE *f = open_memstream(&b->sums, &size);
 
-	for (size_t i = 0; f && i < b->n && !rc; i++) {
-		rc = hex_sha256(b->files[i].data, b->files[i].size, hex, e);
+	for (size_t i = 0; f && i < b->n; i++) {
+		sha256_hex(b->files[i].data, b->files[i].size, hex);
 		fprintf(f, "%s  %s\n", hex, b->files[i].name);
 	}
 	if (!f || fclose(f))
 		return err_errno(e, -ENOMEM, "cannot hash the agent's files");
-	if (!rc)
-		rc = hex_sha256(b->sums, size, hex, e);
-	if (!rc)
-		snprintf(b->hash, sizeof(b->hash), "%.16s", hex);
-	return rc;
+	sha256_hex(b->sums, size, hex);
+	snprintf(b->hash, sizeof(b->hash), "%.16s", hex);
+	return 0;
 }
 
 int bundle_load(const char *dir, struct bundle *b, struct err *e)

@@ -2,13 +2,13 @@
 #include "harness/scenario/shard.h"
 
 #include <errno.h>
-#include <openssl/evp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "harness/base/alloc.h"
 #include "harness/base/auto.h"
+#include "harness/base/sha256.h"
 
 /* What is counted of the cells that a shard has so far. */
 enum { BY_GROUP, BY_ALL, BY_FAULT, BY_VICTIM, BY_WORKLOAD, BY_REPEAT, COUNTS };
@@ -185,7 +185,6 @@ int shard_take(struct plan *p, const struct scenario *s, struct shard shard, str
 
 void shard_digest(const struct plan *p, const struct scenario *s, char hex[65])
 {
-	unsigned char digest[EVP_MAX_MD_SIZE];
 	size_t size;
 	char *text;
 	FILE *f = alloc_text(&text, &size);
@@ -201,8 +200,6 @@ void shard_digest(const struct plan *p, const struct scenario *s, char hex[65])
 		fputc('\n', f);
 	}
 	fclose(f);
-	EVP_Digest(text, size, digest, NULL, EVP_sha256(), NULL);
+	sha256_hex(text, size, hex);
 	free(text);
-	for (int i = 0; i < 32; i++)
-		sprintf(hex + 2 * i, "%02x", digest[i]);
 }

@@ -14,6 +14,7 @@
 #include "harness/base/alloc.h"
 #include "harness/base/auto.h"
 #include "harness/base/file.h"
+#include "harness/base/text.h"
 
 #define VERSION "7"
 
@@ -191,8 +192,7 @@ static int put_blind_key(struct store *s, struct err *e)
 
 	if (getrandom(key, sizeof(key), 0) != (ssize_t)sizeof(key))
 		return err_errno(e, -errno, "cannot draw a key");
-	for (size_t i = 0; i < sizeof(key); i++)
-		sprintf(hex + 2 * i, "%02x", key[i]);
+	text_hex(key, sizeof(key), hex);
 	return store_set(s, "blind_key", hex, e);
 }
 

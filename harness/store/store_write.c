@@ -12,6 +12,7 @@
 #include "harness/base/alloc.h"
 #include "harness/base/auto.h"
 #include "harness/base/jget.h"
+#include "harness/base/text.h"
 
 const char *outcome_name(enum outcome o)
 {
@@ -159,8 +160,7 @@ static int hash_file(
 	else if (sync && fsync(fd) < 0)
 		rc = err_errno(e, -errno, "cannot write '%s' to the disk", full);
 	EVP_DigestFinal_ex(ctx, digest, NULL);
-	for (int i = 0; i < 32; i++)
-		sprintf(hex + 2 * i, "%02x", digest[i]);
+	text_hex(digest, 32, hex);
 	EVP_MD_CTX_free(ctx);
 	if (fd >= 0)
 		close(fd);

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "harness/base/alloc.h"
+#include "harness/base/text.h"
 
 enum { TOKEN_BYTES = 16, HEAD_MAX = 32 << 10 /* of a request: its address and headers */ };
 
@@ -172,8 +173,7 @@ static int make_token(struct loopback *l, struct err *e)
 
 	if (getrandom(bytes, sizeof(bytes), 0) != sizeof(bytes))
 		return err_errno(e, -errno, "cannot draw a token");
-	for (size_t i = 0; i < sizeof(bytes); i++)
-		snprintf(l->token + 2 * i, 3, "%02x", bytes[i]);
+	text_hex(bytes, sizeof(bytes), l->token);
 	return 0;
 }
 

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "harness/base/name.h"
+#include "harness/base/sha256.h"
 #include "harness/base/text.h"
 
 static void names_are_refused(void **state)
@@ -103,11 +104,28 @@ static void paths_are_tidied(void **state)
 	}
 }
 
+static void bytes_are_digits(void **state)
+{
+	static const unsigned char bytes[] = {0, 0x0f, 0xa0, 0xff};
+	char text[SHA256_HEX] = "untouched";
+
+	(void)state;
+	text_hex(bytes, sizeof(bytes), text);
+	assert_string_equal(text, "000fa0ff");
+	text_hex(bytes, 0, text);
+	assert_string_equal(text, "");
+	/* FIPS 180-4, example of one block. */
+	sha256_hex("abc", 3, text);
+	assert_string_equal(
+		text, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(names_are_refused),
 		cmocka_unit_test(names_are_accepted),
+		cmocka_unit_test(bytes_are_digits),
 		cmocka_unit_test(text_is_cleaned),
 		cmocka_unit_test(paths_are_tidied),
 		cmocka_unit_test(no_escape_is_cut_in_two),
