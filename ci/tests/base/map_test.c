@@ -118,5 +118,6 @@ int main(void)
 		cmocka_unit_test(keys_may_be_hashes_of_texts),
 	};
 
+	cmocka_set_message_output(CM_OUTPUT_TAP);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
