@@ -35,21 +35,21 @@ static void prepare(void)
 
 static void mend(uint8_t *p, size_t size)
 {
-	uint64_t tables = app_get64(p + 16);
+	uint64_t tables = bytes_get64(p + 16);
 
-	app_put64(p + 24, size);
-	app_put32(p + 12, (uint32_t)crc32(0, p + 16, 16));
+	bytes_put64(p + 24, size);
+	bytes_put32(p + 12, (uint32_t)crc32(0, p + 16, 16));
 	if (tables < APP_HEAD || tables > size - APP_TABLES_HEAD)
 		return;
 	for (size_t at = APP_HEAD; at + APP_BLOCK_HEAD <= tables;) {
-		uint32_t payload = app_get32(p + at + 4);
+		uint32_t payload = bytes_get32(p + at + 4);
 
 		if (payload > tables - at - APP_BLOCK_HEAD)
 			break;
-		app_put32(p + at + 16, app_block_crc(p + at, p + at + APP_BLOCK_HEAD, payload));
+		bytes_put32(p + at + 16, app_block_crc(p + at, p + at + APP_BLOCK_HEAD, payload));
 		at += APP_BLOCK_HEAD + payload;
 	}
-	app_put32(p + tables + 4,
+	bytes_put32(p + tables + 4,
 		(uint32_t)crc32(
 			0, p + tables + APP_TABLES_HEAD, (uInt)(size - tables - APP_TABLES_HEAD)));
 }

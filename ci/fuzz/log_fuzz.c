@@ -19,16 +19,16 @@ static void mend(uint8_t *p, size_t size)
 	if (size < LAYOUT_HEAD)
 		return;
 	memcpy(p, LAYOUT_MAGIC, 8);
-	layout_put32(p + 8, LAYOUT_VERSION);
-	layout_put32(p + 12, (uint32_t)crc32(0, p + 16, LAYOUT_HEAD - 16));
+	bytes_put32(p + 8, LAYOUT_VERSION);
+	bytes_put32(p + 12, (uint32_t)crc32(0, p + 16, LAYOUT_HEAD - 16));
 	while (at + LAYOUT_BLOCK_HEAD < size) {
-		uint32_t payload = layout_get32(p + at + 4);
+		uint32_t payload = bytes_get32(p + at + 4);
 
 		if (payload > size - at - LAYOUT_BLOCK_HEAD)
 			payload = (uint32_t)(size - at - LAYOUT_BLOCK_HEAD);
-		layout_put32(p + at, LAYOUT_BLOCK_MAGIC);
-		layout_put32(p + at + 4, payload);
-		layout_put32(p + at + 12, layout_crc(p + at, payload));
+		bytes_put32(p + at, LAYOUT_BLOCK_MAGIC);
+		bytes_put32(p + at + 4, payload);
+		bytes_put32(p + at + 12, layout_crc(p + at, payload));
 		at += LAYOUT_BLOCK_HEAD + payload;
 	}
 }

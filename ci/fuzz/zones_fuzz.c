@@ -39,11 +39,11 @@ static void prepare(void)
 static void mend_log(uint8_t *p, size_t at, size_t size)
 {
 	for (at += LAYOUT_HEAD; at + LAYOUT_BLOCK_HEAD < size;) {
-		uint32_t payload = layout_get32(p + at + 4);
+		uint32_t payload = bytes_get32(p + at + 4);
 
 		if (payload > size - at - LAYOUT_BLOCK_HEAD)
 			return;
-		layout_put32(p + at + 12, layout_crc(p + at, payload));
+		bytes_put32(p + at + 12, layout_crc(p + at, payload));
 		at += LAYOUT_BLOCK_HEAD + payload;
 	}
 }

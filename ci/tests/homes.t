@@ -32,6 +32,10 @@ check "SHA-256 is in base/sha256.h${found:+: not in $found}" [ -z "$found" ]
 found=$(elsewhere 'gsl_stats_median|gsl_stats_quantile|[^a-z_]by_(size|float)\(' harness/base/stat.h)
 check "medians are in base/stat.h${found:+: not in $found}" [ -z "$found" ]
 
+found=$(elsewhere '\(v \| 0x80|& 0x7f\) <<|<< 1 \^|le32toh|htole32' 'harness/base/bytes.h
+diag/ship/rowbinary.c')
+check "varints and byte order are in base/bytes.h${found:+: not in $found}" [ -z "$found" ]
+
 # unguarded HEADERS...: those whose guard is not their path.
 unguarded() {
 	awk 'FNR == 1 { want = FILENAME; sub(/\.h$/, "_h", want); gsub(/[^A-Za-z0-9]/, "_", want); want = "CULPRIT_" toupper(want); n[FILENAME] = 0 }

@@ -31,6 +31,7 @@
 #include <zlib.h>
 
 #include "diag/app/app.h"
+#include "harness/base/bytes.h"
 
 #if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
 #error "application traces are little-endian, and culprit supports little-endian hosts only"
@@ -76,16 +77,6 @@ struct app_state {
 
 #define APP_STATE_FIRST ((struct app_state){.file = APP_NO_FILE})
 
-static inline uint64_t app_zigzag(int64_t v)
-{
-	return (uint64_t)v << 1 ^ (uint64_t)(v >> 63);
-}
-
-static inline int64_t app_unzigzag(uint64_t v)
-{
-	return (int64_t)(v >> 1 ^ (0 - (v & 1)));
-}
-
 static inline int64_t app_end(int64_t offset, int64_t result)
 {
 	return (int64_t)((uint64_t)offset + (result > 0 ? (uint64_t)result : 0));
@@ -94,32 +85,6 @@ static inline int64_t app_end(int64_t offset, int64_t result)
 static inline int64_t app_difference(int64_t a, int64_t b)
 {
 	return (int64_t)((uint64_t)a - (uint64_t)b);
-}
-
-static inline uint32_t app_get32(const uint8_t *p)
-{
-	uint32_t v;
-
-	memcpy(&v, p, 4);
-	return v;
-}
-
-static inline uint64_t app_get64(const uint8_t *p)
-{
-	uint64_t v;
-
-	memcpy(&v, p, 8);
-	return v;
-}
-
-static inline void app_put32(uint8_t *p, uint32_t v)
-{
-	memcpy(p, &v, 4);
-}
-
-static inline void app_put64(uint8_t *p, uint64_t v)
-{
-	memcpy(p, &v, 8);
 }
 
 static inline uint32_t app_block_crc(const uint8_t *head, const uint8_t *payload, uint32_t n)

@@ -53,7 +53,7 @@ static int read_head(struct app_trace *t, struct err *e)
 		err_set(e, -EBADMSG, "'%s' is not a trace of 'culprit capture'", t->path);
 		return err_blame(e, ERR_DAMAGED, -EBADMSG);
 	}
-	version = app_get32(head + 8);
+	version = bytes_get32(head + 8);
 	if (version != APP_VERSION) {
 		err_set(e, -EPROTONOSUPPORT,
 			"the trace '%s' is of version %u; this culprit reads version %d: "
@@ -62,11 +62,11 @@ static int read_head(struct app_trace *t, struct err *e)
 			t->path, version, APP_VERSION);
 		return err_blame(e, ERR_DAMAGED, -EPROTONOSUPPORT);
 	}
-	if (app_get32(head + 12) != (uint32_t)crc32(0, head + 16, 16))
+	if (bytes_get32(head + 12) != (uint32_t)crc32(0, head + 16, 16))
 		return app_damaged(t, 12, "the head's check does not match", e);
-	t->head_check = app_get32(head + 12);
-	t->tables_at = app_get64(head + 16);
-	if (app_get64(head + 24) != t->size)
+	t->head_check = bytes_get32(head + 12);
+	t->tables_at = bytes_get64(head + 16);
+	if (bytes_get64(head + 24) != t->size)
 		return app_damaged(t, t->size, "it is cut short, or something follows it", e);
 	if (t->tables_at < APP_HEAD || t->tables_at > t->size ||
 		t->size - t->tables_at < APP_TABLES_HEAD)
@@ -85,14 +85,14 @@ static int each_block(struct app_trace *t,
 	while (at < t->tables_at) {
 		if (t->tables_at - at < APP_BLOCK_HEAD ||
 			pread(t->fd, head, APP_BLOCK_HEAD, (off_t)at) != APP_BLOCK_HEAD ||
-			app_get32(head) != APP_BLOCK_MAGIC)
+			bytes_get32(head) != APP_BLOCK_MAGIC)
 			return app_damaged(t, at, "no block of operations is here", e);
-		p = (struct app_place){at, app_get32(head + 4), app_get32(head + 12)};
+		p = (struct app_place){at, bytes_get32(head + 4), bytes_get32(head + 12)};
 		if (!p.payload || p.payload > APP_PAYLOAD || !p.ops || p.ops > p.payload / 2 ||
 			p.payload > t->tables_at - at - APP_BLOCK_HEAD ||
-			app_get32(head + 8) >= t->n_threads || app_get32(head + 20))
+			bytes_get32(head + 8) >= t->n_threads || bytes_get32(head + 20))
 			return app_damaged(t, at, "the block's head is wrong", e);
-		fn(t, app_get32(head + 8), &p);
+		fn(t, bytes_get32(head + 8), &p);
 		at += APP_BLOCK_HEAD + p.payload;
 	}
 	return 0;
@@ -280,7 +280,7 @@ static int read_block(struct app_cursor *c, struct err *e)
 	if (pread(c->t->fd, head, sizeof(head), (off_t)p->offset) != sizeof(head) ||
 		pread(c->t->fd, c->payload, p->payload, (off_t)p->offset + APP_BLOCK_HEAD) !=
 			(ssize_t)p->payload ||
-		app_get32(head + 16) != app_block_crc(head, c->payload, p->payload))
+		bytes_get32(head + 16) != app_block_crc(head, c->payload, p->payload))
 		return app_damaged(c->t, p->offset, "the block's check does not match", e);
 	c->at = p->offset;
 	c->left = p->ops;

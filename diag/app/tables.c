@@ -8,18 +8,7 @@
 
 bool app_get(struct app_bytes *b, uint64_t *out)
 {
-	uint64_t v = 0;
-
-	for (unsigned shift = 0; shift < 64 && b->pos < b->end; shift += 7) {
-		uint8_t byte = *b->pos++;
-
-		v |= (uint64_t)(byte & 0x7f) << shift;
-		if (!(byte & 0x80)) {
-			*out = v;
-			return true;
-		}
-	}
-	return false;
+	return bytes_get_varint(&b->pos, b->end, out);
 }
 
 bool app_get_u32(struct app_bytes *b, uint32_t *out)
@@ -38,7 +27,7 @@ bool app_get_signed(struct app_bytes *b, int64_t *out)
 
 	if (!app_get(b, &v))
 		return false;
-	*out = app_unzigzag(v);
+	*out = bytes_unzigzag(v);
 	return true;
 }
 
@@ -201,10 +190,10 @@ int app_read_tables(struct app_trace *t, struct err *e)
 		return err_set(e, -ENOMEM, "out of memory");
 	if (pread(t->fd, p, n, (off_t)t->tables_at) != (ssize_t)n)
 		return app_damaged(t, t->tables_at, "the tables cannot be read", e);
-	if (app_get32(p) != APP_TABLES_MAGIC ||
-		app_get32(p + 4) != crc32_z(0, p + APP_TABLES_HEAD, n - APP_TABLES_HEAD))
+	if (bytes_get32(p) != APP_TABLES_MAGIC ||
+		bytes_get32(p + 4) != crc32_z(0, p + APP_TABLES_HEAD, n - APP_TABLES_HEAD))
 		return app_damaged(t, t->tables_at, "the tables' check does not match", e);
-	snprintf(t->id, sizeof(t->id), "%08x%08x", app_get32(p + 4), t->head_check);
+	snprintf(t->id, sizeof(t->id), "%08x%08x", bytes_get32(p + 4), t->head_check);
 	b = (struct app_bytes){p + APP_TABLES_HEAD, p + n};
 	if (get_about(t, &b) && get_ranks(t, &b) && get_files(t, &b, &bad) && get_handles(t, &b) &&
 		b.pos == b.end)

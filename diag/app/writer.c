@@ -35,14 +35,6 @@ struct app_writer {
 	int failed;
 };
 
-static uint8_t *put_varint(uint8_t *p, uint64_t v)
-{
-	for (; v >= 0x80; v >>= 7)
-		*p++ = (uint8_t)(v | 0x80);
-	*p++ = (uint8_t)v;
-	return p;
-}
-
 static uint8_t *bytes_room(struct bytes *b, size_t n)
 {
 	size_t room = b->room ? b->room : 4096;
@@ -67,7 +59,7 @@ static void bytes_varint(struct bytes *b, uint64_t v)
 	uint8_t *p = bytes_room(b, 10);
 
 	if (p)
-		b->size += (size_t)(put_varint(p, v) - p);
+		b->size += (size_t)(bytes_put_varint(p, v) - p);
 }
 
 static void bytes_raw(struct bytes *b, const void *data, size_t n)
@@ -205,8 +197,8 @@ int app_add_file(struct app_writer *w, const char *path, int64_t before, int64_t
 	if (!app_path_ok(path))
 		return -EINVAL;
 	bytes_string(&w->files, path, APP_PATH);
-	bytes_varint(&w->files, app_zigzag(before));
-	bytes_varint(&w->files, app_zigzag(after));
+	bytes_varint(&w->files, bytes_zigzag(before));
+	bytes_varint(&w->files, bytes_zigzag(after));
 	bytes_varint(&w->files, dir);
 	return w->files.failed ? -ENOMEM : (int)w->n_files++;
 }
@@ -232,12 +224,12 @@ static int put_block(struct app_writer *w, uint32_t thread, struct err *e)
 
 	if (!b->ops)
 		return 0;
-	app_put32(b->bytes, APP_BLOCK_MAGIC);
-	app_put32(b->bytes + 4, payload);
-	app_put32(b->bytes + 8, thread);
-	app_put32(b->bytes + 12, b->ops);
-	app_put32(b->bytes + 16, app_block_crc(b->bytes, b->bytes + APP_BLOCK_HEAD, payload));
-	app_put32(b->bytes + 20, 0);
+	bytes_put32(b->bytes, APP_BLOCK_MAGIC);
+	bytes_put32(b->bytes + 4, payload);
+	bytes_put32(b->bytes + 8, thread);
+	bytes_put32(b->bytes + 12, b->ops);
+	bytes_put32(b->bytes + 16, app_block_crc(b->bytes, b->bytes + APP_BLOCK_HEAD, payload));
+	bytes_put32(b->bytes + 20, 0);
 	rc = put_bytes(w, b->bytes, b->size, e);
 	b->size = APP_BLOCK_HEAD;
 	b->ops = 0;
@@ -284,37 +276,37 @@ static uint8_t *put_op(struct app_state *st, uint8_t *p, const struct app_op *op
 {
 	uint32_t bits = fields_of(st, op), last = 0;
 
-	p = put_varint(p, op->call);
-	p = put_varint(p, bits);
+	p = bytes_put_varint(p, op->call);
+	p = bytes_put_varint(p, bits);
 	if (bits & APP_HAS_FILE)
-		p = put_varint(p, op->file == APP_NO_FILE ? 0 : (uint64_t)op->file + 1);
+		p = bytes_put_varint(p, op->file == APP_NO_FILE ? 0 : (uint64_t)op->file + 1);
 	if (bits & APP_HAS_FILE2)
-		p = put_varint(p, op->file2);
+		p = bytes_put_varint(p, op->file2);
 	if (bits & APP_HAS_HANDLE)
-		p = put_varint(p, op->handle);
+		p = bytes_put_varint(p, op->handle);
 	if (bits & APP_HAS_FLAGS)
-		p = put_varint(p, op->flags);
+		p = bytes_put_varint(p, op->flags);
 	if (bits & APP_HAS_MODE)
-		p = put_varint(p, op->mode);
+		p = bytes_put_varint(p, op->mode);
 	if (bits & APP_HAS_OFFSET)
-		p = put_varint(p, app_zigzag(app_difference(op->offset, st->next)));
+		p = bytes_put_varint(p, bytes_zigzag(app_difference(op->offset, st->next)));
 	if (bits & APP_HAS_SIZE)
-		p = put_varint(p, op->size);
+		p = bytes_put_varint(p, op->size);
 	if (bits & APP_HAS_RESULT)
-		p = put_varint(p, app_zigzag(op->result));
+		p = bytes_put_varint(p, bytes_zigzag(op->result));
 	if (bits & APP_HAS_START)
-		p = put_varint(p, app_zigzag(app_difference(op->start_ns, st->start)));
+		p = bytes_put_varint(p, bytes_zigzag(app_difference(op->start_ns, st->start)));
 	if (bits & APP_HAS_TOOK)
-		p = put_varint(p, (uint64_t)op->took_ns);
+		p = bytes_put_varint(p, (uint64_t)op->took_ns);
 	if (bits & APP_HAS_COMPUTE)
-		p = put_varint(p, op->compute_ns);
+		p = bytes_put_varint(p, op->compute_ns);
 	if (bits & APP_HAS_AWAY)
-		p = put_varint(p, op->away_ns);
+		p = bytes_put_varint(p, op->away_ns);
 	if (bits & APP_HAS_EDGES)
-		p = put_varint(p, op->n_edges);
+		p = bytes_put_varint(p, op->n_edges);
 	for (uint32_t i = 0; i < op->n_edges; last = op->edges[i++].thread) {
-		p = put_varint(p, op->edges[i].thread - last);
-		p = put_varint(p, op->edges[i].ops);
+		p = bytes_put_varint(p, op->edges[i].thread - last);
+		p = bytes_put_varint(p, op->edges[i].ops);
 	}
 	st->file = op->file;
 	st->handle = op->handle;
@@ -387,7 +379,7 @@ static void put_ranks(struct app_writer *w, struct bytes *t)
 static void put_tables(struct app_writer *w, const struct app_about *a, struct bytes *t)
 {
 	bytes_raw(t, (uint8_t[APP_TABLES_HEAD]){0}, APP_TABLES_HEAD);
-	bytes_varint(t, app_zigzag(a->start_ns));
+	bytes_varint(t, bytes_zigzag(a->start_ns));
 	bytes_varint(t, a->wall_ns);
 	bytes_varint(t, a->method);
 	bytes_string(t, a->comment, APP_PATH);
@@ -402,8 +394,8 @@ static void put_tables(struct app_writer *w, const struct app_about *a, struct b
 	bytes_raw(t, w->handles.p, w->handles.size);
 	if (t->failed)
 		return;
-	app_put32(t->p, APP_TABLES_MAGIC);
-	app_put32(
+	bytes_put32(t->p, APP_TABLES_MAGIC);
+	bytes_put32(
 		t->p + 4, (uint32_t)crc32_z(0, t->p + APP_TABLES_HEAD, t->size - APP_TABLES_HEAD));
 }
 
@@ -411,10 +403,10 @@ static int put_head(struct app_writer *w, uint64_t tables, struct err *e)
 {
 	uint8_t head[APP_HEAD] = APP_MAGIC;
 
-	app_put32(head + 8, APP_VERSION);
-	app_put64(head + 16, tables);
-	app_put64(head + 24, w->offset);
-	app_put32(head + 12, (uint32_t)crc32(0, head + 16, 16));
+	bytes_put32(head + 8, APP_VERSION);
+	bytes_put64(head + 16, tables);
+	bytes_put64(head + 24, w->offset);
+	bytes_put32(head + 12, (uint32_t)crc32(0, head + 16, 16));
 	if (pwrite(w->fd, head, sizeof(head), 0) != sizeof(head))
 		return err_errno(e, errno ? -errno : -EIO, "cannot write '%s'", w->path);
 	return 0;

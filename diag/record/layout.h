@@ -74,6 +74,7 @@
 #include <zlib.h>
 
 #include "diag/record/log.h"
+#include "harness/base/bytes.h"
 
 #if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
 #error "trace logs are little-endian, and culprit supports little-endian hosts only"
@@ -152,42 +153,6 @@ static inline unsigned layout_thread(uint32_t tid)
 static inline int64_t layout_next(int64_t offset, int64_t result)
 {
 	return (int64_t)((uint64_t)offset + (result > 0 ? (uint64_t)result : 0));
-}
-
-static inline uint64_t layout_zigzag(int64_t v)
-{
-	return (uint64_t)v << 1 ^ (uint64_t)(v >> 63);
-}
-
-static inline int64_t layout_unzigzag(uint64_t v)
-{
-	return (int64_t)(v >> 1 ^ (0 - (v & 1)));
-}
-
-static inline uint32_t layout_get32(const uint8_t *p)
-{
-	uint32_t v;
-
-	memcpy(&v, p, 4);
-	return v;
-}
-
-static inline uint64_t layout_get64(const uint8_t *p)
-{
-	uint64_t v;
-
-	memcpy(&v, p, 8);
-	return v;
-}
-
-static inline void layout_put32(uint8_t *p, uint32_t v)
-{
-	memcpy(p, &v, 4);
-}
-
-static inline void layout_put64(uint8_t *p, uint64_t v)
-{
-	memcpy(p, &v, 8);
 }
 
 static inline uint32_t layout_crc(const uint8_t *block, uint32_t payload)

@@ -55,21 +55,21 @@ static int read_head(const uint8_t *p, const char *path, struct log_head *head, 
 
 	if (memcmp(p, LAYOUT_MAGIC, 8))
 		return err_set(e, -EINVAL, "'%s' is not a trace log of culprit", path);
-	h.version = layout_get32(p + 8);
+	h.version = bytes_get32(p + 8);
 	if (h.version < LAYOUT_OLDEST || h.version > LAYOUT_VERSION)
 		return err_set(e, -EINVAL,
 			"'%s' is a trace log of version %u; this program reads versions %d to %d: "
 			"read the log with the culprit that recorded it",
 			path, h.version, LAYOUT_OLDEST, LAYOUT_VERSION);
-	if (layout_get32(p + 12) != (uint32_t)crc32(0, p + 16, LAYOUT_HEAD - 16))
+	if (bytes_get32(p + 12) != (uint32_t)crc32(0, p + 16, LAYOUT_HEAD - 16))
 		return err_set(e, -EINVAL, "the head of the trace log '%s' is damaged", path);
-	h.start_ns = (int64_t)layout_get64(p + 16);
-	h.bias_ns = (int64_t)layout_get64(p + 24);
+	h.start_ns = (int64_t)bytes_get64(p + 16);
+	h.bias_ns = (int64_t)bytes_get64(p + 24);
 	memcpy(h.arch, p + 32, sizeof(h.arch) - 1);
 	memcpy(h.tracer, p + 48, sizeof(h.tracer) - 1);
 	memcpy(h.host, p + 64, sizeof(h.host) - 1);
 	memcpy(h.boot_id, p + 129, sizeof(h.boot_id) - 1);
-	h.how = layout_get32(p + LAYOUT_HOW);
+	h.how = bytes_get32(p + LAYOUT_HOW);
 	*head = h;
 	return 0;
 }
@@ -183,8 +183,8 @@ static int load_block(struct log_reader *r, uint64_t at, uint64_t *got, struct e
 	*got = (uint64_t)n;
 	if (n < LAYOUT_BLOCK_HEAD)
 		return 0;
-	payload = layout_get32(r->block + 4);
-	if (layout_get32(r->block) != LAYOUT_BLOCK_MAGIC || !payload || payload > LAYOUT_PAYLOAD)
+	payload = bytes_get32(r->block + 4);
+	if (bytes_get32(r->block) != LAYOUT_BLOCK_MAGIC || !payload || payload > LAYOUT_PAYLOAD)
 		return damaged(r, at, "no block begins here", e);
 	n = read_full(r->fd, r->block + LAYOUT_BLOCK_HEAD, payload);
 	if (n < 0)
@@ -229,12 +229,12 @@ static int next_block(struct log_reader *r, struct err *e)
 	rc = load_or_wait(r, at, e);
 	if (rc != 1)
 		return rc;
-	payload = layout_get32(r->block + 4);
-	if (layout_crc(r->block, payload) != layout_get32(r->block + 12))
+	payload = bytes_get32(r->block + 4);
+	if (layout_crc(r->block, payload) != bytes_get32(r->block + 12))
 		return damaged(r, at, "the block's check does not match", e);
-	if (layout_get64(r->block + 16) != r->records + 1)
+	if (bytes_get64(r->block + 16) != r->records + 1)
 		return damaged(r, at, "a block is missing before this one", e);
-	r->block_left = layout_get32(r->block + 8);
+	r->block_left = bytes_get32(r->block + 8);
 	if (!r->block_left)
 		return damaged(r, at, "a block without records", e);
 	r->offset = at;
@@ -250,18 +250,7 @@ static int next_block(struct log_reader *r, struct err *e)
 /* The getters return false if the block ends first, or the value is out of range. */
 static bool get_varint(struct log_reader *r, uint64_t *out)
 {
-	uint64_t v = 0;
-
-	for (unsigned shift = 0; shift < 64 && r->pos < r->end; shift += 7) {
-		uint8_t byte = *r->pos++;
-
-		v |= (uint64_t)(byte & 0x7f) << shift;
-		if (!(byte & 0x80)) {
-			*out = v;
-			return true;
-		}
-	}
-	return false;
+	return bytes_get_varint(&r->pos, r->end, out);
 }
 
 static bool get_u32(struct log_reader *r, uint32_t *out)
@@ -275,7 +264,7 @@ static bool get_i32(struct log_reader *r, int32_t *out)
 {
 	uint64_t v;
 
-	return get_varint(r, &v) && (*out = (int32_t)layout_unzigzag(v)) == layout_unzigzag(v);
+	return get_varint(r, &v) && (*out = (int32_t)bytes_unzigzag(v)) == bytes_unzigzag(v);
 }
 
 static bool get_byte(struct log_reader *r, uint8_t *out)
@@ -316,7 +305,7 @@ static bool get_start(struct log_reader *r, int64_t *out)
 
 	if (!get_varint(r, &v))
 		return false;
-	r->state.start_ns = (int64_t)((uint64_t)r->state.start_ns + (uint64_t)layout_unzigzag(v));
+	r->state.start_ns = (int64_t)((uint64_t)r->state.start_ns + (uint64_t)bytes_unzigzag(v));
 	*out = r->state.start_ns;
 	return true;
 }
@@ -327,7 +316,7 @@ static bool get_seq(struct log_reader *r, uint64_t *out)
 
 	if (!get_varint(r, &v))
 		return false;
-	r->state.seq += (uint64_t)layout_unzigzag(v) + 1;
+	r->state.seq += (uint64_t)bytes_unzigzag(v) + 1;
 	*out = r->state.seq;
 	return true;
 }
@@ -355,7 +344,7 @@ static bool get_offset(struct log_reader *r, uint8_t how, int64_t *next)
 	case OFFSET_OTHER:
 		if (!get_varint(r, &v))
 			return false;
-		c->offset = (int64_t)((uint64_t)*next + (uint64_t)layout_unzigzag(v));
+		c->offset = (int64_t)((uint64_t)*next + (uint64_t)bytes_unzigzag(v));
 		break;
 	case OFFSET_ASKED: return get_u32(r, &c->asked);
 	case OFFSET_NONE: return true;
@@ -398,7 +387,7 @@ static bool get_cpu(struct log_reader *r)
 	if (!get_varint(r, &v) || !get_varint(r, &c->cpu_call_ns))
 		return false;
 	c->timed = true;
-	c->cpu_ns = *last + (uint64_t)layout_unzigzag(v);
+	c->cpu_ns = *last + (uint64_t)bytes_unzigzag(v);
 	*last = c->cpu_ns + c->cpu_call_ns;
 	return true;
 }
@@ -473,13 +462,13 @@ static bool get_control(struct log_reader *r, const uint8_t **at, uint64_t *cont
 
 	if (r->end - *at < 8)
 		return false;
-	*control = layout_get64(*at);
+	*control = bytes_get64(*at);
 	*at += 8;
 	c->nr = (uint32_t)(*control >> 54);
 	if (c->nr == LAYOUT_BIG_NR) {
 		if (r->end - *at < 4)
 			return false;
-		c->nr = layout_get32(*at);
+		c->nr = bytes_get32(*at);
 		*at += 4;
 	}
 	return true;
@@ -502,18 +491,18 @@ static bool get_call_brief(struct log_reader *r)
 	r->pos = p + sum_of_sizes(sizes);
 #pragma GCC unroll 6
 	for (int i = 0; i < FIELDS_ALWAYS; i++, sizes >>= 4) {
-		field[i] = layout_get64(p) & mask[sizes & 15];
+		field[i] = bytes_get64(p) & mask[sizes & 15];
 		p += sizes & 15;
 	}
 	if (r->pos > r->end)
 		return false;
 	c->start_ns = st->start_ns = (int64_t)((uint64_t)st->start_ns +
-		(uint64_t)layout_unzigzag(field[0]));
-	c->service_ns = layout_unzigzag(field[1]);
+		(uint64_t)bytes_unzigzag(field[0]));
+	c->service_ns = bytes_unzigzag(field[1]);
 	c->pid = st->pid ^= (uint32_t)field[2];
 	c->tid = st->tid ^= (uint32_t)field[3];
-	c->result = layout_unzigzag(field[4]);
-	c->seq = st->seq += (uint64_t)layout_unzigzag(field[5]) + 1;
+	c->result = bytes_unzigzag(field[4]);
+	c->seq = st->seq += (uint64_t)bytes_unzigzag(field[5]) + 1;
 	c->unfinished = control >> 3 & 1;
 	c->offset = -1;
 	c->asked = 0;
@@ -540,19 +529,19 @@ static bool get_call(struct log_reader *r)
 		return false;
 #pragma GCC unroll 12
 	for (int i = 0; i < LAYOUT_FIELDS; i++, sizes >>= 4) {
-		field[i] = layout_get64(p) & mask[sizes & 15];
+		field[i] = bytes_get64(p) & mask[sizes & 15];
 		p += sizes & 15;
 	}
 	if (p > r->end)
 		return false;
 	r->pos = p;
 	c->start_ns = st->start_ns = (int64_t)((uint64_t)st->start_ns +
-		(uint64_t)layout_unzigzag(field[0]));
-	c->service_ns = layout_unzigzag(field[1]);
+		(uint64_t)bytes_unzigzag(field[0]));
+	c->service_ns = bytes_unzigzag(field[1]);
 	c->pid = st->pid ^= (uint32_t)field[2];
 	c->tid = st->tid ^= (uint32_t)field[3];
-	c->result = layout_unzigzag(field[4]);
-	c->seq = st->seq += (uint64_t)layout_unzigzag(field[5]) + 1;
+	c->result = bytes_unzigzag(field[4]);
+	c->seq = st->seq += (uint64_t)bytes_unzigzag(field[5]) + 1;
 	c->unfinished = control >> 3 & 1;
 	slot = layout_slot(c->nr, c->tid);
 	last = st->args[slot];
@@ -587,7 +576,7 @@ static bool get_tag(struct log_reader *r, struct record_fd *f)
 
 	if (!get_varint(r, &f->tag.device) || !get_varint(r, &f->tag.inode) || !get_varint(r, &age))
 		return false;
-	f->tag.first_ns = (int64_t)((uint64_t)f->start_ns - (uint64_t)layout_unzigzag(age));
+	f->tag.first_ns = (int64_t)((uint64_t)f->start_ns - (uint64_t)bytes_unzigzag(age));
 	return true;
 }
 
@@ -673,7 +662,7 @@ static bool get_double(struct log_reader *r, double *out)
 
 	if (r->end - r->pos < 8)
 		return false;
-	bits = layout_get64(r->pos);
+	bits = bytes_get64(r->pos);
 	memcpy(out, &bits, sizeof(*out));
 	r->pos += 8;
 	return isfinite(*out);
@@ -707,7 +696,7 @@ static bool get_fuse(struct log_reader *r, uint8_t tag)
 	if (r->head.version < LAYOUT_FLOWS || !get_start(r, &f->start_ns) || !get_u32(r, &f->pid) ||
 		!get_u32(r, &f->tid) || !get_varint(r, &unique))
 		return false;
-	f->unique = r->state.unique += (uint64_t)layout_unzigzag(unique);
+	f->unique = r->state.unique += (uint64_t)bytes_unzigzag(unique);
 	return get_varint(r, &f->nodeid) && get_u32(r, &f->device) && get_u32(r, &f->opcode) &&
 		(!f->ended || get_i32(r, &f->error));
 }
@@ -744,9 +733,9 @@ static bool end_decode(const uint8_t *p, size_t size, struct record_end *end)
 {
 	if (size != LAYOUT_END || p[0] != RECORD_END)
 		return false;
-	end->start_ns = (int64_t)layout_get64(p + 1);
-	end->records = layout_get64(p + 9);
-	end->lost = layout_get64(p + 17);
+	end->start_ns = (int64_t)bytes_get64(p + 1);
+	end->records = bytes_get64(p + 9);
+	end->lost = bytes_get64(p + 17);
 	return true;
 }
 
@@ -857,9 +846,9 @@ int log_read_end(const char *path, struct record_end *end, uint64_t *bytes, stru
 		rc = read_head(head, path, &ignored, e);
 	if (rc == 0 &&
 		(pread(fd, block, sizeof(block), size - (off_t)sizeof(block)) != sizeof(block) ||
-			layout_get32(block) != LAYOUT_BLOCK_MAGIC ||
-			layout_get32(block + 4) != LAYOUT_END ||
-			layout_crc(block, LAYOUT_END) != layout_get32(block + 12) ||
+			bytes_get32(block) != LAYOUT_BLOCK_MAGIC ||
+			bytes_get32(block + 4) != LAYOUT_END ||
+			layout_crc(block, LAYOUT_END) != bytes_get32(block + 12) ||
 			!end_decode(block + LAYOUT_BLOCK_HEAD, LAYOUT_END, &found)))
 		rc = err_set(e, -EBADMSG,
 			"the log '%s' is cut short: its tracer did not end in order", path);

@@ -112,15 +112,15 @@ static int put_head(struct log_writer *w, struct err *e)
 	uint8_t p[LAYOUT_HEAD] = {0};
 
 	memcpy(p, LAYOUT_MAGIC, 8);
-	layout_put32(p + 8, w->head.version);
-	layout_put64(p + 16, (uint64_t)w->head.start_ns);
-	layout_put64(p + 24, (uint64_t)w->head.bias_ns);
+	bytes_put32(p + 8, w->head.version);
+	bytes_put64(p + 16, (uint64_t)w->head.start_ns);
+	bytes_put64(p + 24, (uint64_t)w->head.bias_ns);
 	memcpy(p + 32, w->head.arch, 16);
 	memcpy(p + 48, w->head.tracer, 16);
 	memcpy(p + 64, w->head.host, 65);
 	memcpy(p + 129, w->head.boot_id, 37);
-	layout_put32(p + LAYOUT_HOW, w->head.how);
-	layout_put32(p + 12, (uint32_t)crc32(0, p + 16, LAYOUT_HEAD - 16));
+	bytes_put32(p + LAYOUT_HOW, w->head.how);
+	bytes_put32(p + 12, (uint32_t)crc32(0, p + 16, LAYOUT_HEAD - 16));
 	w->head_written = true;
 	return put(w, p, sizeof(p), e);
 }
@@ -159,27 +159,19 @@ int log_flush(struct log_writer *w, struct err *e)
 		block_begin(w);
 		return rc ? ring_fails(w, rc, e) : 0;
 	}
-	layout_put32(w->block, LAYOUT_BLOCK_MAGIC);
-	layout_put32(w->block + 4, payload);
-	layout_put32(w->block + 8, w->block_records);
-	layout_put64(w->block + 16, w->records - w->block_records + 1);
-	layout_put32(w->block + 12, layout_crc(w->block, payload));
+	bytes_put32(w->block, LAYOUT_BLOCK_MAGIC);
+	bytes_put32(w->block + 4, payload);
+	bytes_put32(w->block + 8, w->block_records);
+	bytes_put64(w->block + 16, w->records - w->block_records + 1);
+	bytes_put32(w->block + 12, layout_crc(w->block, payload));
 	rc = put(w, w->block, LAYOUT_BLOCK_HEAD + payload, e);
 	block_begin(w);
 	return rc;
 }
 
-static uint8_t *put_varint(uint8_t *p, uint64_t v)
-{
-	for (; v >= 0x80; v >>= 7)
-		*p++ = (uint8_t)(v | 0x80);
-	*p++ = (uint8_t)v;
-	return p;
-}
-
 static uint8_t *put_zigzag(uint8_t *p, int64_t v)
 {
-	return put_varint(p, layout_zigzag(v));
+	return bytes_put_varint(p, bytes_zigzag(v));
 }
 
 static size_t text_length(const char *s)
@@ -191,7 +183,7 @@ static uint8_t *put_string(uint8_t *p, const char *s)
 {
 	size_t n = text_length(s);
 
-	p = put_varint(p, n + 1);
+	p = bytes_put_varint(p, n + 1);
 	if (n)
 		memcpy(p, s, n);
 	p[n] = '\0';
@@ -268,7 +260,7 @@ static uint8_t *put_cpu(uint8_t *p, uint64_t *last, const struct record_call *c,
 	*how |= MORE_CPU;
 	p = put_zigzag(p, (int64_t)(c->cpu_ns - *last));
 	*last = c->cpu_ns + c->cpu_call_ns;
-	return put_varint(p, c->cpu_call_ns);
+	return bytes_put_varint(p, c->cpu_call_ns);
 }
 
 /* Offset, or what was asked for; position, head and processor time. */
@@ -282,7 +274,7 @@ static uint8_t *put_more(
 	} else {
 		*p++ = c->asked ? OFFSET_ASKED : OFFSET_NONE;
 		if (c->asked)
-			p = put_varint(p, c->asked);
+			p = bytes_put_varint(p, c->asked);
 	}
 	if (c->positioned)
 		p = put_position(p, &st->positions[layout_connection(c)], c, how);
@@ -300,12 +292,12 @@ static uint8_t *put_call(struct layout_state *st, uint8_t *p, const struct recor
 	unsigned slot = layout_slot(c->nr, c->tid);
 	uint64_t *last = st->args[slot];
 	uint64_t field[LAYOUT_FIELDS] = {
-		layout_zigzag((int64_t)((uint64_t)c->start_ns - (uint64_t)st->start_ns)),
-		layout_zigzag(c->service_ns),
+		bytes_zigzag((int64_t)((uint64_t)c->start_ns - (uint64_t)st->start_ns)),
+		bytes_zigzag(c->service_ns),
 		c->pid ^ st->pid,
 		c->tid ^ st->tid,
-		layout_zigzag(c->result),
-		layout_zigzag((int64_t)(c->seq - st->seq - 1)),
+		bytes_zigzag(c->result),
+		bytes_zigzag((int64_t)(c->seq - st->seq - 1)),
 	};
 	uint64_t control = RECORD_CALL | (uint64_t)c->unfinished << 3;
 	uint8_t *at = p;
@@ -317,13 +309,13 @@ static uint8_t *put_call(struct layout_state *st, uint8_t *p, const struct recor
 	p += 8;
 	control |= (uint64_t)(c->nr < LAYOUT_BIG_NR ? c->nr : LAYOUT_BIG_NR) << 54;
 	if (c->nr >= LAYOUT_BIG_NR) {
-		layout_put32(p, c->nr);
+		bytes_put32(p, c->nr);
 		p += 4;
 	}
 	for (int i = 0; i < LAYOUT_FIELDS; i++) {
 		unsigned n = field[i] ? (71 - (unsigned)__builtin_clzll(field[i])) / 8 : 0;
 
-		layout_put64(p, field[i]);
+		bytes_put64(p, field[i]);
 		p += n;
 		control |= (uint64_t)n << (4 + 4 * i);
 	}
@@ -336,7 +328,7 @@ static uint8_t *put_call(struct layout_state *st, uint8_t *p, const struct recor
 		p = put_path(p, c->path);
 		p = put_path(p, c->path2);
 	}
-	layout_put64(at, control);
+	bytes_put64(at, control);
 	st->start_ns = c->start_ns;
 	st->pid = c->pid;
 	st->tid = c->tid;
@@ -349,9 +341,9 @@ static uint8_t *put_signal(struct layout_state *st, uint8_t *p, const struct rec
 	*p++ = (uint8_t)(RECORD_SIGNAL | s->fatal << 3);
 	p = put_start(st, p, s->start_ns);
 	p = put_seq(st, p, s->seq);
-	p = put_varint(p, s->pid);
-	p = put_varint(p, s->tid);
-	return put_varint(p, s->signo);
+	p = bytes_put_varint(p, s->pid);
+	p = bytes_put_varint(p, s->tid);
+	return bytes_put_varint(p, s->signo);
 }
 
 static uint8_t *put_fd(struct layout_state *st, uint8_t *p, const struct record_fd *f)
@@ -360,7 +352,7 @@ static uint8_t *put_fd(struct layout_state *st, uint8_t *p, const struct record_
 
 	*p++ = (uint8_t)(RECORD_FD | f->open << 3 | tag << 4 | (f->open && f->peer) << 5);
 	p = put_start(st, p, f->start_ns);
-	p = put_varint(p, f->pid);
+	p = bytes_put_varint(p, f->pid);
 	p = put_zigzag(p, f->fd);
 	if (!f->open)
 		return p;
@@ -372,20 +364,20 @@ static uint8_t *put_fd(struct layout_state *st, uint8_t *p, const struct record_
 		p = put_address(p, &f->remote);
 	}
 	if (tag) {
-		p = put_varint(p, f->tag.device);
-		p = put_varint(p, f->tag.inode);
+		p = bytes_put_varint(p, f->tag.device);
+		p = bytes_put_varint(p, f->tag.inode);
 		p = put_zigzag(p, (int64_t)((uint64_t)f->start_ns - (uint64_t)f->tag.first_ns));
 	}
-	return f->peer ? put_varint(p, f->peer) : p;
+	return f->peer ? bytes_put_varint(p, f->peer) : p;
 }
 
 static uint8_t *put_process(struct layout_state *st, uint8_t *p, const struct record_process *r)
 {
 	*p++ = RECORD_PROCESS;
 	p = put_start(st, p, r->start_ns);
-	p = put_varint(p, r->pid);
-	p = put_varint(p, r->tid);
-	p = put_varint(p, r->parent);
+	p = bytes_put_varint(p, r->pid);
+	p = bytes_put_varint(p, r->tid);
+	p = bytes_put_varint(p, r->parent);
 	*p++ = (uint8_t)r->what;
 	p = put_zigzag(p, r->status);
 	return put_string(p, r->name);
@@ -395,8 +387,8 @@ static uint8_t *put_lost(struct layout_state *st, uint8_t *p, const struct recor
 {
 	*p++ = RECORD_LOST;
 	p = put_start(st, p, l->start_ns);
-	p = put_varint(p, l->cpu);
-	return put_varint(p, l->count);
+	p = bytes_put_varint(p, l->cpu);
+	return bytes_put_varint(p, l->count);
 }
 
 static uint8_t *put_sum(struct layout_state *st, uint8_t *p, const struct record_sum *s)
@@ -409,23 +401,23 @@ static uint8_t *put_sum(struct layout_state *st, uint8_t *p, const struct record
 	*p++ = (uint8_t)(RECORD_SUM | s->messages << 3 | s->selected << 4 | (s->device != 0) << 5 |
 		addresses << 6 | s->bulk << 7);
 	p = put_start(st, p, s->start_ns);
-	p = put_varint(p, s->pid);
+	p = bytes_put_varint(p, s->pid);
 	*p++ = s->class;
 	*p++ = s->fd_class;
 	if (s->device)
-		p = put_varint(p, s->device);
+		p = bytes_put_varint(p, s->device);
 	if (addresses) {
 		p = put_address(p, &s->local);
 		p = put_address(p, &s->remote);
 	}
 	for (size_t i = 0; i < sizeof(figures) / sizeof(figures[0]); i++)
-		p = put_varint(p, figures[i]);
+		p = bytes_put_varint(p, figures[i]);
 	for (int i = 0; i < SUM_BUCKETS; i++)
 		set |= (uint64_t)(s->histogram[i] != 0) << i;
-	p = put_varint(p, set);
+	p = bytes_put_varint(p, set);
 	for (int i = 0; i < SUM_BUCKETS; i++)
 		if (s->histogram[i])
-			p = put_varint(p, s->histogram[i]);
+			p = bytes_put_varint(p, s->histogram[i]);
 	return p;
 }
 
@@ -434,7 +426,7 @@ static uint8_t *put_double(uint8_t *p, double v)
 	uint64_t bits;
 
 	memcpy(&bits, &v, sizeof(bits));
-	layout_put64(p, bits);
+	bytes_put64(p, bits);
 	return p + sizeof(bits);
 }
 
@@ -445,10 +437,10 @@ static uint8_t *put_reading(struct layout_state *st, uint8_t *p, const struct re
 	*p++ = (uint8_t)(peer << 3 | r->accepted << 4 |
 		same << 5); /* type 0: RECORD_READING does not fit 3 bits */
 	p = put_start(st, p, r->start_ns);
-	p = put_varint(p, r->what);
+	p = bytes_put_varint(p, r->what);
 	if (peer)
 		p = put_address(p, &r->peer);
-	p = put_varint(p, r->count);
+	p = bytes_put_varint(p, r->count);
 	p = put_double(p, r->sum);
 	return same ? p : put_double(p, r->max);
 }
@@ -457,13 +449,13 @@ static uint8_t *put_fuse(struct layout_state *st, uint8_t *p, const struct recor
 {
 	*p++ = (uint8_t)(TYPE_FUSE | f->ended << 3);
 	p = put_start(st, p, f->start_ns);
-	p = put_varint(p, f->pid);
-	p = put_varint(p, f->tid);
+	p = bytes_put_varint(p, f->pid);
+	p = bytes_put_varint(p, f->tid);
 	p = put_zigzag(p, (int64_t)(f->unique - st->unique));
 	st->unique = f->unique;
-	p = put_varint(p, f->nodeid);
-	p = put_varint(p, f->device);
-	p = put_varint(p, f->opcode);
+	p = bytes_put_varint(p, f->nodeid);
+	p = bytes_put_varint(p, f->device);
+	p = bytes_put_varint(p, f->opcode);
 	return f->ended ? put_zigzag(p, f->error) : p;
 }
 
@@ -478,8 +470,8 @@ static uint8_t *put_unseen(struct layout_state *st, uint8_t *p, const struct rec
 {
 	*p++ = TYPE_UNSEEN;
 	p = put_start(st, p, u->start_ns);
-	p = put_varint(p, u->what);
-	return put_varint(p, u->count);
+	p = bytes_put_varint(p, u->what);
+	return bytes_put_varint(p, u->count);
 }
 
 /* More than the record takes. */
@@ -652,9 +644,9 @@ int log_writer_end(struct log_writer *w, uint64_t lost, struct err *e)
 		rc = log_flush(w, e);
 	if (rc == 0) {
 		w->pos[0] = RECORD_END;
-		layout_put64(w->pos + 1, (uint64_t)clock_real_ns());
-		layout_put64(w->pos + 9, w->records);
-		layout_put64(w->pos + 17, lost + w->bound.dropped);
+		bytes_put64(w->pos + 1, (uint64_t)clock_real_ns());
+		bytes_put64(w->pos + 9, w->records);
+		bytes_put64(w->pos + 17, lost + w->bound.dropped);
 		w->pos += LAYOUT_END;
 		w->block_records = 1;
 		w->records++;

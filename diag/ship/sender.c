@@ -9,6 +9,7 @@
 #include "diag/ship/catalog.h"
 #include "harness/base/alloc.h"
 #include "harness/base/auto.h"
+#include "harness/base/bytes.h"
 #include "harness/base/clock.h"
 
 /* Rows of one table that wait for the end of their batch, in RowBinary. */
@@ -54,12 +55,9 @@ static void put_int(struct waiting *w, int64_t v)
 
 static void put_text(struct waiting *w, const char *s, size_t n)
 {
-	uint8_t *p = room_for(w, n + 10), *at = p;
-	size_t v = n;
+	uint8_t *p = room_for(w, n + BYTES_VARINT), *at;
 
-	for (; v >= 0x80; v >>= 7)
-		*at++ = (uint8_t)(v | 0x80);
-	*at++ = (uint8_t)v;
+	at = bytes_put_varint(p, n);
 	memcpy(at, s, n);
 	w->size += (size_t)(at - p) + n;
 }

@@ -61,7 +61,7 @@ static int read_begin(const char *path, uint8_t *data, size_t room, size_t *bloc
 		return err_set(e, -EINVAL, "'%s' is not a trace log", path);
 	*block = LAYOUT_BLOCK_HEAD;
 	if (size >= LAYOUT_HEAD + LAYOUT_BLOCK_HEAD)
-		*block += layout_get32(data + LAYOUT_HEAD + 4);
+		*block += bytes_get32(data + LAYOUT_HEAD + 4);
 	if (size < LAYOUT_HEAD + *block)
 		*block = 0;
 	return 0;

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "harness/base/alloc.h"
+#include "harness/base/bytes.h"
 
 enum { PLACES_MAX = 9, DOUBLES, SAME, COUNTING, ALIKE = 0x80 };
 enum { COLUMNS = 5, SAMPLES_MAX = 1 << 22, NUMBER_MAX = 10 };
@@ -49,36 +50,26 @@ static double double_of(uint64_t bits)
 
 static void put_number(struct writer *w, uint64_t v)
 {
-	for (; v >= 0x80; v >>= 7)
-		w->p[w->n++] = (unsigned char)(v | 0x80);
-	w->p[w->n++] = (unsigned char)v;
+	w->n = (size_t)(bytes_put_varint(w->p + w->n, v) - w->p);
 }
 
 static uint64_t get_number(struct reader *r)
 {
 	uint64_t v = 0;
 
-	for (unsigned shift = 0; shift < 70; shift += 7) {
-		if (r->p == r->end)
-			break;
-		v |= shift < 64 ? (uint64_t)(*r->p & 0x7f) << shift : 0;
-		if (!(*r->p++ & 0x80))
-			return v;
-	}
-	r->bad = true;
-	return 0;
+	if (!bytes_get_varint(&r->p, r->end, &v))
+		r->bad = true;
+	return v;
 }
 
 static void put_signed(struct writer *w, uint64_t v)
 {
-	put_number(w, v << 1 ^ (v >> 63 ? UINT64_MAX : 0));
+	put_number(w, bytes_zigzag((int64_t)v));
 }
 
 static uint64_t get_signed(struct reader *r)
 {
-	uint64_t v = get_number(r);
-
-	return v >> 1 ^ (v & 1 ? UINT64_MAX : 0);
+	return (uint64_t)bytes_unzigzag(get_number(r));
 }
 
 /* The double 'bits' times 10^places as a whole number; false if that is not exact. */

@@ -716,11 +716,11 @@ static void test_decoder_trusts_nothing(void **state)
 			copy[at + draw() % (size - at)] = (char)(draw() % 3 ? draw() : 0xff);
 		while (at + LAYOUT_BLOCK_HEAD < size) {
 			uint8_t *block = (uint8_t *)copy + at;
-			uint32_t payload = layout_get32(block + 4);
+			uint32_t payload = bytes_get32(block + 4);
 
 			if (payload > size - at - LAYOUT_BLOCK_HEAD)
 				break;
-			layout_put32(block + 12, layout_crc(block, payload));
+			bytes_put32(block + 12, layout_crc(block, payload));
 			at += LAYOUT_BLOCK_HEAD + payload;
 		}
 		put_bad(copy, size);

@@ -7,6 +7,7 @@
 #include <zlib.h>
 
 #include "harness/base/alloc.h"
+#include "harness/base/bytes.h"
 #include "harness/base/hash.h"
 
 void column_clear(struct timeline_column *c)
@@ -34,10 +35,8 @@ void column_bytes(struct timeline_column *c, const void *data, size_t size)
 
 void column_number(struct timeline_column *c, uint64_t number)
 {
-	make_room(c, 10);
-	for (; number > 127; number >>= 7)
-		c->data[c->size++] = (uint8_t)(number | 128);
-	c->data[c->size++] = (uint8_t)number;
+	make_room(c, BYTES_VARINT);
+	c->size = (size_t)(bytes_put_varint(c->data + c->size, number) - c->data);
 }
 
 void column_delta(struct timeline_column *c, int64_t number)
@@ -48,7 +47,7 @@ void column_delta(struct timeline_column *c, int64_t number)
 	if (magnitude > c->most)
 		c->most = magnitude;
 	c->last = number;
-	column_number(c, delta << 1 ^ (delta >> 63 ? UINT64_MAX : 0));
+	column_number(c, bytes_zigzag((int64_t)delta));
 }
 
 int column_deflate(const struct timeline_column *c, struct timeline_column *out, struct err *e)
