@@ -36,7 +36,7 @@ say = $(if $(V),,@printf '  %-6s %s\n' $(1) $(2))
 # Sources by part. The agent links neither Lua nor libssh nor SQLite.
 BASE_SRC   := $(wildcard harness/base/*.c)
 RECORD_SRC := $(wildcard diag/record/*.c)
-CORE_DIRS  := diag/fleet diag/import harness/lua harness/inventory harness/fs harness/lab harness/remote harness/cluster harness/scenario harness/store \
+CORE_DIRS  := diag/fleet diag/import harness/lua harness/nodes harness/fs harness/lab harness/cluster harness/scenario harness/store \
               harness/judging harness/timeline harness/serve harness/experiment harness/recording harness/replay harness/watch harness/cli diag/app diag/causal diag/throttle diag/derive diag/flow diag/query diag/ship diag/judge diag/slow harness/table harness/web harness/web/timeline
 AGENT_DIRS := harness/agent harness/replayer diag/app faults/primitives diag/capture diag/capture/ebpf diag/capture/ptrace diag/capture/sampler \
               diag/capture/tools
@@ -225,7 +225,7 @@ fuzz_of_ebpf      := $(RECORD_SRC) $(BASE_SRC) diag/capture/ebpf/events.c diag/c
 fuzz_of_choice    := diag/capture/choice.c $(BASE_SRC)
 fuzz_of_csv       := $(wildcard diag/import/*.c) diag/derive/series.c $(BASE_SRC)
 fuzz_of_scenario  := harness/scenario/scenario.c harness/scenario/part.c harness/scenario/tracing.c harness/scenario/recorder.c harness/scenario/trigger.c harness/scenario/plan.c $(wildcard harness/lua/*.c) $(BASE_SRC)
-fuzz_of_inventory := $(wildcard harness/inventory/*.c harness/lua/*.c) $(BASE_SRC)
+fuzz_of_inventory := $(wildcard harness/nodes/inventory.c harness/nodes/reach.c harness/nodes/ssh_config.c harness/lua/*.c) $(BASE_SRC)
 fuzz_of_agent     := harness/agent/dispatch.c harness/agent/operations.c
 fuzz_of_timeline  := $(filter-out harness/web/timeline/html.c harness/web/timeline/encode%.c,$(wildcard harness/web/timeline/*.c)) $(BASE_SRC)
 fuzz_of_zones     := diag/query/zones.c diag/query/zones_make.c diag/query/scan.c $(RECORD_SRC) $(BASE_SRC)

@@ -41,7 +41,7 @@ TESTS = {
     "diag/app": "app causal", "diag/capture/ebpf": "capture", "diag/capture/ptrace": "capture", "diag/capture/sampler": "capture",
     "diag/capture/tools": "capture", "diag/judge": "judge judging", "faults/primitives": "primitives agent",
     "harness/cluster": "remote", "harness/judging": "judging store flow", "harness/lua": "scenario inventory fs",
-    "harness/remote": "remote", "harness/scenario": "scenario experiment", "harness/timeline": "timeline serve",
+    "harness/nodes": "remote inventory", "harness/scenario": "scenario experiment", "harness/timeline": "timeline serve",
 }
 # Tests that need a lab, a tracer of the kernel or a network, or that measure time.
 LEFT_OUT = re.compile(r"tests/(lab/|capture/(ebpf|flow|async|file_calls|sums_events|filter|leave|ptrace|recorder)|throttle/supervisor"

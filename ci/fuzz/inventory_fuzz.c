@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "harness/base/file.h"
-#include "harness/inventory/inventory.h"
+#include "harness/nodes/inventory.h"
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -4,7 +4,7 @@
  * been read, then the agent's output. */
 #include <sys/eventfd.h>
 
-#include "harness/remote/thread.c" /* its static functions are fuzzed */
+#include "harness/nodes/thread.c" /* its static functions are fuzzed */
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

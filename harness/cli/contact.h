@@ -5,8 +5,8 @@
 #include <pthread.h>
 #include <stdbool.h>
 
-#include "harness/inventory/inventory.h"
-#include "harness/remote/node.h"
+#include "harness/nodes/inventory.h"
+#include "harness/nodes/node.h"
 
 struct contact {
 	const struct host *host;

@@ -5,7 +5,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 
-#include "harness/inventory/inventory.h"
+#include "harness/nodes/inventory.h"
 #include "harness/scenario/scenario.h"
 
 #define DOCTOR_SPACE_LIMIT_BYTES 1e9

@@ -6,8 +6,8 @@
 
 #include <jansson.h>
 
-#include "harness/inventory/inventory.h"
-#include "harness/remote/node.h"
+#include "harness/nodes/inventory.h"
+#include "harness/nodes/node.h"
 
 struct member {
 	const struct host *host;

@@ -7,7 +7,7 @@
 #ifndef CULPRIT_HARNESS_EXPERIMENT_NEEDS_H
 #define CULPRIT_HARNESS_EXPERIMENT_NEEDS_H
 
-#include "harness/remote/node.h"
+#include "harness/nodes/node.h"
 #include "harness/scenario/part.h"
 
 /* Adds what the workload names in 'needs' and 'packages' to the list. -EINVAL with the file where

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "harness/cluster/cluster.h"
-#include "harness/remote/node.h"
+#include "harness/nodes/node.h"
 
 static volatile sig_atomic_t signals;
 static struct nodeset *interrupted_set;

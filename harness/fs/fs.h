@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "harness/base/err.h"
-#include "harness/inventory/inventory.h"
+#include "harness/nodes/inventory.h"
 #include "harness/lua/luax.h"
 
 struct bulk_rule;

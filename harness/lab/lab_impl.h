@@ -17,7 +17,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "harness/inventory/inventory.h"
+#include "harness/nodes/inventory.h"
 #include "harness/lab/lab.h"
 
 /* In children: the control socket; of a server, then its disk's two partitions. */

@@ -296,7 +296,7 @@ function LabNode:read(path) end
 ---@param fn fun(): boolean?, string?
 function LabNode:wait(seconds, what, fn) end
 
----What an inventory file returns; harness/inventory/README.md says more.
+---What an inventory file returns; harness/nodes/README.md says more.
 ---@class culprit.Inventory
 ---@field file_system { type: string, volume?: string, layout?: string, settings?: string }  type: a name, or the
 ---path of a Lua file; layout and settings only describe the cluster

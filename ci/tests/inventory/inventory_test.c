@@ -13,8 +13,8 @@
 #include <unistd.h>
 
 #include "harness/base/file.h"
-#include "harness/inventory/inventory.h"
-#include "harness/inventory/ssh_config.h"
+#include "harness/nodes/inventory.h"
+#include "harness/nodes/ssh_config.h"
 
 static char folder[] = "/tmp/culprit-inventory-XXXXXX", path[64], fake_ssh[64], fake_out[64];
 

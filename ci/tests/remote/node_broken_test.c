@@ -1,4 +1,4 @@
-/* harness/remote against hosts on which no command runs as it should: each attempt ends within its
+/* harness/nodes against hosts on which no command runs as it should: each attempt ends within its
  * time limit, and says what the host said. */
 #include "ci/tests/remote/node_sshd.h"
 

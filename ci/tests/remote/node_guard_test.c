@@ -1,4 +1,4 @@
-/* harness/remote with the real agent: whatever becomes of the orchestrator or the network, the node
+/* harness/nodes with the real agent: whatever becomes of the orchestrator or the network, the node
  * is as it was before. */
 #include "ci/tests/remote/node_sshd.h"
 

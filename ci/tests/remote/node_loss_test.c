@@ -1,4 +1,4 @@
-/* harness/remote against a real sshd: files, and every way to lose a node. */
+/* harness/nodes against a real sshd: files, and every way to lose a node. */
 #include "ci/tests/remote/node_sshd.h"
 
 #include <dirent.h>

@@ -1,5 +1,5 @@
 /*
- * For tests of harness/remote: real sshds in namespaces of the test's own (network, mount, PID), so
+ * For tests of harness/nodes: real sshds in namespaces of the test's own (network, mount, PID), so
  * that ports, /var/lib/culprit and left processes are the test's alone and go with it.
  */
 #ifndef CULPRIT_CI_TESTS_REMOTE_NODE_SSHD_H
@@ -29,7 +29,7 @@
 #include "harness/base/clock.h"
 #include "harness/base/file.h"
 #include "harness/base/proc.h"
-#include "harness/remote/node.h"
+#include "harness/nodes/node.h"
 
 static char sshd_dir[64];       /* keys, config, log, stand-in agent; in our /run */
 static char sshd_host_key[512]; /* "ssh-ed25519 AAAA..." */

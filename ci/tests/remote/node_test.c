@@ -1,4 +1,4 @@
-/* harness/remote against a real sshd: who is let in, who is not, and calls. */
+/* harness/nodes against a real sshd: who is let in, who is not, and calls. */
 #include "ci/tests/remote/node_sshd.h"
 
 #include <dirent.h>

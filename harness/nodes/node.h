@@ -19,8 +19,8 @@
  * with the same words, nothing runs a shell, and a node that is lost behind a jump host is noticed
  * like any other.
  */
-#ifndef CULPRIT_HARNESS_REMOTE_NODE_H
-#define CULPRIT_HARNESS_REMOTE_NODE_H
+#ifndef CULPRIT_HARNESS_NODES_NODE_H
+#define CULPRIT_HARNESS_NODES_NODE_H
 
 #include <jansson.h>
 #include <stdbool.h>

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "harness/base/alloc.h"
-#include "harness/remote/node_impl.h"
+#include "harness/nodes/node_impl.h"
 
 /* Queues 'op'; on a node that is lost, ends it at once. */
 static void submit(struct node *n, struct op *op)

@@ -3,8 +3,8 @@
  * destination, so that Host and Match blocks, Include, patterns and tokens mean here what they mean
  * to ssh. ssh is run once for each destination and connects to nobody.
  */
-#ifndef CULPRIT_HARNESS_INVENTORY_SSH_CONFIG_H
-#define CULPRIT_HARNESS_INVENTORY_SSH_CONFIG_H
+#ifndef CULPRIT_HARNESS_NODES_SSH_CONFIG_H
+#define CULPRIT_HARNESS_NODES_SSH_CONFIG_H
 
 #include <stdbool.h>
 

@@ -1,5 +1,5 @@
 /*
- * Inside of harness/remote: what a node's thread (thread.c and those it calls) and the
+ * Inside of harness/nodes: what a node's thread (thread.c and those it calls) and the
  * caller's side (node.c) share. Nobody else includes this.
  *
  * Who may touch what: the SSH objects and everything marked "thread" belong to the
@@ -10,8 +10,8 @@
  * such a call the thread sets 'watch_ns'; the set's watchdog shuts the socket down when that moment
  * has passed, and libssh comes back with an error.
  */
-#ifndef CULPRIT_HARNESS_REMOTE_NODE_IMPL_H
-#define CULPRIT_HARNESS_REMOTE_NODE_IMPL_H
+#ifndef CULPRIT_HARNESS_NODES_NODE_IMPL_H
+#define CULPRIT_HARNESS_NODES_NODE_IMPL_H
 
 #include <libssh/callbacks.h>
 #include <libssh/libssh.h>
@@ -21,7 +21,7 @@
 #include <sys/stat.h>
 #include <sys/uio.h>
 
-#include "harness/remote/node.h"
+#include "harness/nodes/node.h"
 
 enum { NODE_LINE_MAX = 1 << 20, NODE_SLICE = 32 << 10, NODE_TAIL_MAX = 4096 };
 

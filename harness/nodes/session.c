@@ -17,7 +17,7 @@
 
 #include "harness/base/clock.h"
 #include "harness/base/file.h"
-#include "harness/remote/node_impl.h"
+#include "harness/nodes/node_impl.h"
 
 static void quiet(int priority, const char *function, const char *buffer, void *userdata)
 {

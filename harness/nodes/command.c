@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "harness/base/clock.h"
-#include "harness/remote/node_impl.h"
+#include "harness/nodes/node_impl.h"
 
 /* Whichever call receives a packet, it may be for another channel: the thread must look again
  * before it sleeps. The data stays in libssh's buffer. */

@@ -15,7 +15,7 @@
 #include "harness/base/alloc.h"
 #include "harness/base/clock.h"
 #include "harness/base/file.h"
-#include "harness/remote/node_impl.h"
+#include "harness/nodes/node_impl.h"
 
 struct transfer {
 	struct op *op;

@@ -1,9 +1,9 @@
-/* Inside of harness/inventory: from a node's entry to the way to reach the host. */
-#ifndef CULPRIT_HARNESS_INVENTORY_REACH_H
-#define CULPRIT_HARNESS_INVENTORY_REACH_H
+/* Inside of harness/nodes: from a node's entry to the way to reach the host. */
+#ifndef CULPRIT_HARNESS_NODES_REACH_H
+#define CULPRIT_HARNESS_NODES_REACH_H
 
-#include "harness/inventory/inventory.h"
-#include "harness/inventory/ssh_config.h"
+#include "harness/nodes/inventory.h"
+#include "harness/nodes/ssh_config.h"
 
 /* One node in the file; NULL, 0: not given. */
 struct entry {

@@ -1,5 +1,5 @@
 /* Reads an inventory of hosts. */
-#include "harness/inventory/inventory.h"
+#include "harness/nodes/inventory.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -12,7 +12,7 @@
 #include "harness/base/near.h"
 #include "harness/lua/library.h"
 #include "harness/lua/luax.h"
-#include "harness/inventory/reach.h"
+#include "harness/nodes/reach.h"
 
 static const char *const role_names[] = {
 	[ROLE_SERVER] = "server", [ROLE_CLIENT] = "client", [ROLE_OUTSIDER] = "outsider"};

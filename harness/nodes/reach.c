@@ -1,5 +1,5 @@
 /* Works out how to reach a host over SSH. */
-#include "harness/inventory/reach.h"
+#include "harness/nodes/reach.h"
 
 #include <errno.h>
 #include <pwd.h>

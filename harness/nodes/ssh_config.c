@@ -1,5 +1,5 @@
 /* Reads the user's SSH configuration through 'ssh -G'. */
-#include "harness/inventory/ssh_config.h"
+#include "harness/nodes/ssh_config.h"
 
 #include <ctype.h>
 #include <errno.h>

@@ -1,7 +1,7 @@
 /*
  * A nodeset's life on the caller's side, and the watchdog.
  */
-#include "harness/remote/node.h"
+#include "harness/nodes/node.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -16,7 +16,7 @@
 
 #include "harness/base/alloc.h"
 #include "harness/base/clock.h"
-#include "harness/remote/node_impl.h"
+#include "harness/nodes/node_impl.h"
 
 /* How long libssh has after its connection was cut, and how long a thread has to end. */
 #define STUCK_NS 2000000000

@@ -9,7 +9,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "harness/remote/node_impl.h"
+#include "harness/nodes/node_impl.h"
 
 /* What waits to be written in one direction. */
 struct chunk {

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/remote/node_impl.h"
+#include "harness/nodes/node_impl.h"
 
 static char *fingerprint(ssh_key key)
 {

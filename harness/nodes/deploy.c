@@ -18,7 +18,7 @@
 #include "harness/base/clock.h"
 #include "harness/base/file.h"
 #include "harness/base/sha256.h"
-#include "harness/remote/node_impl.h"
+#include "harness/nodes/node_impl.h"
 
 #define AGENT "culprit-agent"
 /* A slow host says nothing while it writes and hashes six megabytes. */

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "harness/remote/node_impl.h"
+#include "harness/nodes/node_impl.h"
 
 int login_no_passphrase(
 	const char *prompt, char *buf, size_t len, int echo, int verify, void *userdata)

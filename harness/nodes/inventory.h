@@ -6,13 +6,13 @@
  * How a host is reached is decided here: by the file, else by the user's SSH configuration, else by
  * ssh's defaults.
  */
-#ifndef CULPRIT_HARNESS_INVENTORY_INVENTORY_H
-#define CULPRIT_HARNESS_INVENTORY_INVENTORY_H
+#ifndef CULPRIT_HARNESS_NODES_INVENTORY_H
+#define CULPRIT_HARNESS_NODES_INVENTORY_H
 
 #include <stddef.h>
 
 #include "harness/base/err.h"
-#include "harness/remote/node.h"
+#include "harness/nodes/node.h"
 
 enum role { ROLE_SERVER, ROLE_CLIENT, ROLE_OUTSIDER };
 

@@ -10,7 +10,7 @@
 
 #include "harness/base/alloc.h"
 #include "harness/base/jget.h"
-#include "harness/remote/node_impl.h"
+#include "harness/nodes/node_impl.h"
 
 struct link_end {
 	struct node *node;

@@ -12,7 +12,7 @@
 
 #include "harness/base/alloc.h"
 #include "harness/base/clock.h"
-#include "harness/remote/node_impl.h"
+#include "harness/nodes/node_impl.h"
 
 void node_watch(struct node *n, double seconds)
 {
