@@ -1,7 +1,7 @@
 /* Options of commands that talk to ClickHouse. */
 #include "harness/cli/clickhouse_options.h"
 
-#include "harness/experiment/signals.h"
+#include "harness/run/signals.h"
 
 #define AT(field) offsetof(struct clickhouse_given, field)
 

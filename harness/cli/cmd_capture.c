@@ -18,7 +18,7 @@
 #include "harness/cli/capture_run.h"
 #include "harness/cli/capture_throttle.h"
 #include "harness/cli/cmd.h"
-#include "harness/experiment/signals.h"
+#include "harness/run/signals.h"
 #include "harness/recording/job.h"
 
 static const char default_launcher[] = "sshd";

@@ -4,7 +4,7 @@
 #include "harness/base/auto.h"
 #include "harness/base/jget.h"
 #include "harness/cli/cmd.h"
-#include "harness/experiment/signals.h"
+#include "harness/run/signals.h"
 #include "harness/serve/compare.h"
 #include "harness/serve/served.h"
 

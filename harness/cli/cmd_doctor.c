@@ -17,7 +17,7 @@
 #include "harness/cli/groups.h"
 #include "harness/cli/list_scenarios.h"
 #include "harness/lab/lab.h"
-#include "harness/experiment/needs.h"
+#include "harness/run/needs.h"
 #include "harness/scenario/scenario.h"
 
 void doctor_add_brief(struct report *r, enum level level, const char *what, const char *brief,

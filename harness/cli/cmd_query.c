@@ -8,7 +8,7 @@
 #include "harness/cli/cmd.h"
 #include "harness/cli/rows.h"
 #include "harness/cli/subject.h"
-#include "harness/experiment/signals.h"
+#include "harness/run/signals.h"
 
 struct options {
 	bool csv, json, schema, no_index, stats;

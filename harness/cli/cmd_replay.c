@@ -15,7 +15,7 @@
 #include "harness/cli/cmd.h"
 #include "harness/cli/groups.h"
 #include "harness/cli/replay_rows.h"
-#include "harness/experiment/signals.h"
+#include "harness/run/signals.h"
 #include "harness/replay/replay.h"
 #include "harness/replayer/replayer.h"
 

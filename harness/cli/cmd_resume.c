@@ -10,10 +10,10 @@
 #include "harness/cli/cmd.h"
 #include "harness/cli/groups.h"
 #include "harness/cli/running.h"
-#include "harness/experiment/cell_key.h"
-#include "harness/experiment/signals.h"
+#include "harness/run/cell_key.h"
+#include "harness/run/signals.h"
 #include "harness/store/lock.h"
-#include "harness/experiment/resume.h"
+#include "harness/run/resume.h"
 
 /* How the run was begun, as its store has it. */
 struct record {

@@ -19,9 +19,9 @@
 #include "harness/cli/running.h"
 #include "harness/cli/show.h"
 #include "harness/fs/fs.h"
-#include "harness/experiment/cell_key.h"
-#include "harness/experiment/fault_check.h"
-#include "harness/experiment/signals.h"
+#include "harness/run/cell_key.h"
+#include "harness/run/fault_check.h"
+#include "harness/run/signals.h"
 #include "harness/store/lock.h"
 
 #define LAB_INVENTORY "/run/culprit/lab/inventory.lua"

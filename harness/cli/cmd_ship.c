@@ -13,7 +13,7 @@
 #include "harness/cli/ship_follow.h"
 #include "harness/cli/ship_lines.h"
 #include "harness/cli/ship_requests.h"
-#include "harness/experiment/signals.h"
+#include "harness/run/signals.h"
 #include "harness/judging/recorded.h"
 #include "harness/store/lock.h"
 

@@ -17,7 +17,7 @@ struct report {
 	const char *where; /* "here", a node's name, "cluster" or "faults" */
 	bool bad;
 	const struct inventory *inventory; /* or NULL */
-	json_t *needs; /* programs of workloads, see harness/experiment/needs.h */
+	json_t *needs;                     /* programs of workloads, see harness/run/needs.h */
 	/* Or NULL. One was named: what its workloads lack is bad, not only noted; its faults are
 	 * checked first. */
 	const struct scenario *scenario;

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "harness/cli/doctor.h"
-#include "harness/experiment/fault_check.h"
+#include "harness/run/fault_check.h"
 
 struct asking {
 	struct report *report;

@@ -11,7 +11,7 @@
 #include "harness/cli/contact.h"
 #include "harness/cli/doctor.h"
 #include "harness/cli/list_fs.h"
-#include "harness/cluster/cluster.h"
+#include "harness/run/cluster.h"
 #include "harness/fs/fs.h"
 
 enum { PIDS_SHOWN = 6 };

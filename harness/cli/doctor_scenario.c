@@ -5,7 +5,7 @@
 #include "harness/cli/cmd.h"
 #include "harness/cli/doctor.h"
 #include "harness/cli/running.h"
-#include "harness/experiment/needs.h"
+#include "harness/run/needs.h"
 #include "harness/fs/fs.h"
 
 /* Adds a sentence once: the scenario's own may be that of one of its files. */

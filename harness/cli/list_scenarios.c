@@ -7,7 +7,7 @@
 #include "harness/base/alloc.h"
 #include "harness/base/auto.h"
 #include "harness/cli/options.h"
-#include "harness/experiment/attempt.h"
+#include "harness/run/attempt.h"
 #include "harness/lua/library.h"
 #include "harness/scenario/scenario.h"
 

@@ -5,7 +5,7 @@
 #define CULPRIT_HARNESS_CLI_ON_END_H
 
 #include "harness/cli/options.h"
-#include "harness/experiment/executor.h"
+#include "harness/run/executor.h"
 
 struct on_end_options {
 	const char *command; /* NULL: none; split as words.h says */

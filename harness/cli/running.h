@@ -9,7 +9,7 @@
 
 #include "harness/cli/on_end.h"
 #include "harness/cli/outcome.h"
-#include "harness/experiment/executor.h"
+#include "harness/run/executor.h"
 
 struct run_options {
 	const char *scenario, *folder, *only, *inventory, *tracer, *second;

@@ -10,7 +10,7 @@
 #include "harness/base/auto.h"
 #include "harness/base/jget.h"
 #include "harness/cli/cmd.h"
-#include "harness/experiment/cell_key.h"
+#include "harness/run/cell_key.h"
 
 /* A shard that was given. */
 struct given {

@@ -10,7 +10,7 @@
 #include "harness/cli/cmd.h"
 #include "harness/cli/environment.h"
 #include "harness/cli/table_notes.h"
-#include "harness/experiment/attempt.h"
+#include "harness/run/attempt.h"
 #include "harness/table/dose.h"
 #include "harness/table/overhead.h"
 #include "harness/table/paper.h"

@@ -9,7 +9,7 @@
 #include "harness/base/alloc.h"
 #include "harness/base/file.h"
 #include "harness/cli/cmd.h"
-#include "harness/experiment/signals.h"
+#include "harness/run/signals.h"
 
 static bool is_folder(const char *path)
 {

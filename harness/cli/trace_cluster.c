@@ -8,7 +8,7 @@
 #include "harness/base/auto.h"
 #include "harness/base/units.h"
 #include "harness/cli/cmd.h"
-#include "harness/experiment/signals.h"
+#include "harness/run/signals.h"
 #include "harness/recording/recording.h"
 
 #define LIVE_BOUND (64 << 20)

@@ -1,6 +1,6 @@
 /*
  * What the scenario's flight recorder wrote in an attempt (detail.recorder, see
- * harness/experiment/trial_impl.h), for readers of logs: each writing is a row like the attempt's
+ * harness/run/trial_impl.h), for readers of logs: each writing is a row like the attempt's
  * own (ROWS_TRACED), but for its logs, which are about a part of the cell.
  */
 #ifndef CULPRIT_HARNESS_JUDGING_WRITTEN_H

@@ -15,8 +15,8 @@
 #include "harness/base/clock.h"
 #include "harness/base/file.h"
 #include "harness/base/jget.h"
-#include "harness/cluster/cluster.h"
-#include "harness/experiment/signals.h"
+#include "harness/run/cluster.h"
+#include "harness/run/signals.h"
 
 enum {
 	CALL_S = 30,

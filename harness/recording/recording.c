@@ -15,7 +15,7 @@
 #include "harness/base/clock.h"
 #include "harness/base/file.h"
 #include "harness/base/jget.h"
-#include "harness/experiment/signals.h"
+#include "harness/run/signals.h"
 #include "harness/recording/recording_impl.h"
 #include "harness/scenario/tracing.h"
 #include "harness/store/lock.h"

@@ -2,7 +2,7 @@
 #ifndef CULPRIT_HARNESS_RECORDING_RECORDING_IMPL_H
 #define CULPRIT_HARNESS_RECORDING_RECORDING_IMPL_H
 
-#include "harness/cluster/cluster.h"
+#include "harness/run/cluster.h"
 #include "harness/recording/orders.h"
 #include "harness/recording/recording.h"
 #include "harness/scenario/trigger.h"

@@ -13,8 +13,8 @@
 #include "harness/base/clock.h"
 #include "harness/base/file.h"
 #include "harness/base/jget.h"
-#include "harness/cluster/cluster.h"
-#include "harness/experiment/signals.h"
+#include "harness/run/cluster.h"
+#include "harness/run/signals.h"
 
 #define CALL_S 30
 #define PUT_S 600

@@ -1,6 +1,6 @@
 /*
  * Gate limits: what a scenario demands of hosts and clocks before an attempt counts. The gates
- * themselves (harness/experiment/gates.h) measure and decide.
+ * themselves (harness/run/gates.h) measure and decide.
  */
 #ifndef CULPRIT_HARNESS_SCENARIO_GATE_LIMITS_H
 #define CULPRIT_HARNESS_SCENARIO_GATE_LIMITS_H

@@ -20,7 +20,7 @@
 static int made_up_error; /* of the next call; 0: it succeeds */
 
 #define node_call made_up_call
-#include "harness/experiment/bind_node.c"
+#include "harness/run/bind_node.c"
 #include "harness/fs/fs.h"
 
 static long left = -1; /* allocations that succeed until the first that fails; -1: all */

@@ -18,7 +18,7 @@
 #define cluster_find_processes made_up_find_processes
 #define cluster_lost made_up_lost
 #define fingerprint_take made_up_fingerprint
-#include "harness/experiment/gates.c"
+#include "harness/run/gates.c"
 
 enum { HOSTS = 3 };
 

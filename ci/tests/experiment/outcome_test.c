@@ -17,8 +17,8 @@
 
 #include <cmocka.h>
 
-#include "harness/experiment/attempt.h"
-#include "harness/experiment/signals.h"
+#include "harness/run/attempt.h"
+#include "harness/run/signals.h"
 
 static void a_class_has_one_outcome_and_one_exit_code(void **state)
 {

@@ -17,7 +17,7 @@
 #include "ci/tests/scratch.h"
 #include "harness/base/clock.h"
 #include "harness/base/file.h"
-#include "harness/experiment/progress.h"
+#include "harness/run/progress.h"
 
 static double the_time_s = 1000;
 
@@ -27,7 +27,7 @@ static double made_up_mono(void)
 }
 
 #define clock_mono_s made_up_mono
-#include "harness/experiment/progress.c"
+#include "harness/run/progress.c"
 #undef clock_mono_s
 
 enum { WIDTH = 60 };

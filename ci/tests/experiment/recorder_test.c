@@ -32,7 +32,7 @@ static double made_up_mono(void)
 #define store_folder made_up_folder
 #define trial_job made_up_job
 #define trial_stop_asked made_up_stop_asked
-#include "harness/experiment/recorder.c"
+#include "harness/run/recorder.c"
 
 enum { NODES = 2 };
 

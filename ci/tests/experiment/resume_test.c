@@ -26,11 +26,11 @@
 
 #include "ci/tests/scratch.h"
 #include "harness/base/file.h"
-#include "harness/experiment/cell_key.h"
+#include "harness/run/cell_key.h"
 #include "harness/store/lock.h"
 #include "harness/cli/table_notes.h"
 #include "harness/judging/scoring.h"
-#include "harness/experiment/resume.h"
+#include "harness/run/resume.h"
 
 #define SERVERS 4
 #define SECONDS 30

@@ -15,8 +15,8 @@
 
 #include "ci/tests/scratch.h"
 #include "diag/record/log.h"
-#include "harness/experiment/executor.h"
-#include "harness/experiment/trial_impl.h"
+#include "harness/run/executor.h"
+#include "harness/run/trial_impl.h"
 
 #define SECOND 1000000000LL
 
