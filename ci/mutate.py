@@ -40,7 +40,7 @@ EQUIVALENT = os.path.join(ROOT, "ci", "mutate_equivalent.txt")
 TESTS = {
     "diag/app": "app causal", "diag/capture/ebpf": "capture", "diag/capture/ptrace": "capture", "diag/capture/sampler": "capture",
     "diag/capture/tools": "capture", "diag/judge": "judge judging", "faults/primitives": "primitives agent",
-    "harness/run": "experiment remote", "harness/judging": "judging store flow", "harness/lua": "scenario inventory fs",
+    "harness/run": "experiment remote", "harness/live": "recording watch", "harness/judging": "judging store flow", "harness/lua": "scenario inventory fs",
     "harness/nodes": "remote inventory", "harness/scenario": "scenario experiment", "harness/timeline": "timeline serve",
 }
 # Tests that need a lab, a tracer of the kernel or a network, or that measure time.

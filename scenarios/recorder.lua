@@ -6,7 +6,7 @@
 --   culprit slow runs/recorder      for each writing the server and the layer that took the time
 --   culprit timeline runs/recorder --recording 1 -o t.html
 --
--- Add trigger = "mine.lua" to have it written when a condition on the nodes' load holds (harness/recording).
+-- Add trigger = "mine.lua" to have it written when a condition on the nodes' load holds (harness/live/capture.md).
 
 ---@type culprit.Scenario
 return {

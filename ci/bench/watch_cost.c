@@ -11,7 +11,7 @@
 
 #include "harness/base/alloc.h"
 #include "harness/base/clock.h"
-#include "harness/watch/watch.h"
+#include "harness/live/watch.h"
 
 enum { GROUP = 8 };
 static uint64_t state;

@@ -19,7 +19,7 @@
 #include "harness/cli/capture_throttle.h"
 #include "harness/cli/cmd.h"
 #include "harness/run/signals.h"
-#include "harness/recording/job.h"
+#include "harness/live/job.h"
 
 static const char default_launcher[] = "sshd";
 

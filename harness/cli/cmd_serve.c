@@ -5,7 +5,7 @@
 #include "harness/cli/cmd.h"
 #include "harness/serve/serve.h"
 #include "harness/serve/views.h"
-#include "harness/watch/stop.h"
+#include "harness/live/stop.h"
 
 struct options {
 	bool no_index, check;

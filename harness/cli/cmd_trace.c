@@ -229,7 +229,7 @@ static const struct option_row rows[] = {
 		"with --inventory: also processes of this program on clients; may be repeated"},
 	{"trigger", 0, OPTION_TEXT, AT(trigger), "FILE",
 		"with --inventory and --ring: a Lua file whose function 'when' looks at the nodes' "
-		"load each second and says when to write (harness/recording/README.md)"},
+		"load each second and says when to write (harness/live/capture.md)"},
 	{"live", 0, OPTION_FLAG, AT(live), NULL,
 		"with --inventory: logs come while they are written; 'culprit query', 'serve', "
 		"'findings' and 'ship --follow' read FOLDER meanwhile"},

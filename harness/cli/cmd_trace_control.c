@@ -8,7 +8,7 @@
 #include "harness/base/auto.h"
 #include "harness/base/text.h"
 #include "harness/cli/cmd.h"
-#include "harness/recording/orders.h"
+#include "harness/live/orders.h"
 
 /* All nodes write, then their logs are fetched. */
 static const double patience_s = 900;

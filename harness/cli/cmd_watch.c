@@ -13,13 +13,13 @@
 #include "harness/cli/fleet_options.h"
 #include "harness/cli/prometheus_options.h"
 #include "harness/cli/series_options.h"
-#include "harness/watch/exporter.h"
-#include "harness/watch/follow.h"
-#include "harness/watch/horizons.h"
-#include "harness/watch/pieces.h"
-#include "harness/watch/poll.h"
-#include "harness/watch/stop.h"
-#include "harness/watch/watch.h"
+#include "harness/live/exporter.h"
+#include "harness/live/follow.h"
+#include "harness/live/horizons.h"
+#include "harness/live/pieces.h"
+#include "harness/live/poll.h"
+#include "harness/live/stop.h"
+#include "harness/live/watch.h"
 
 enum { PIECE_BYTES = 4 << 20 };
 static const double look_s = 0.5; /* a file is looked at so often */
@@ -410,7 +410,7 @@ const struct command watch_command = {.name = "watch",
 		 "again whenever a sixteenth of it has passed, and --false-alarms holds for all of "
 		 "these looks together. A finding ends when no horizon shows it any longer.\n\n"
 		 "Lines of a file must be in order of time. The command ends with SIGINT or "
-		 "SIGTERM, or at the end of standard input. More: harness/watch/README.md.",
+		 "SIGTERM, or at the end of standard input. More: harness/live/watch.md.",
 	.examples = "culprit watch --csv /var/log/disks.csv --export unix:/run/culprit.sock\n"
 		    "culprit watch --prometheus http://127.0.0.1:9090 --query disk_latency\n"
 		    "culprit watch --once --csv disks.csv --state /var/lib/culprit/disks.json",

@@ -10,7 +10,7 @@
 #include "harness/cli/cmd.h"
 #include "harness/judging/written.h"
 #include "harness/store/lock.h"
-#include "harness/watch/stop.h"
+#include "harness/live/stop.h"
 #include "harness/web/timeline/live.h"
 
 #define LOOK_S 1.0

@@ -9,7 +9,7 @@
 #include "harness/base/units.h"
 #include "harness/cli/cmd.h"
 #include "harness/run/signals.h"
-#include "harness/recording/recording.h"
+#include "harness/live/recording.h"
 
 #define LIVE_BOUND (64 << 20)
 

@@ -21,7 +21,7 @@
 #include "harness/base/alloc.h"
 #include "harness/base/auto.h"
 #include "harness/base/file.h"
-#include "harness/recording/orders.h"
+#include "harness/live/orders.h"
 
 static char root[] = "/tmp/culprit-orders-test-XXXXXX";
 static char *folder; /* longer than a socket's address holds */

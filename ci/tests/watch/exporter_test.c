@@ -13,7 +13,7 @@
 
 #include "ci/tests/scratch.h"
 #include "harness/base/alloc.h"
-#include "harness/watch/exporter.h"
+#include "harness/live/exporter.h"
 
 static void only_this_machine_can_reach_it(void **state)
 {

@@ -14,9 +14,9 @@
 #include <unistd.h>
 
 #include "ci/tests/scratch.h"
-#include "harness/watch/follow.h"
-#include "harness/watch/pieces.h"
-#include "harness/watch/poll.h"
+#include "harness/live/follow.h"
+#include "harness/live/pieces.h"
+#include "harness/live/poll.h"
 
 static char path[128];
 

@@ -9,10 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/watch/exposition.h"
-#include "harness/watch/horizons.h"
-#include "harness/watch/life.h"
-#include "harness/watch/lines.h"
+#include "harness/live/exposition.h"
+#include "harness/live/horizons.h"
+#include "harness/live/life.h"
+#include "harness/live/lines.h"
 
 enum { WEEK = 7 * 86400 };
 

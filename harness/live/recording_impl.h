@@ -1,0 +1,83 @@
+/* The inside of a recording. */
+#ifndef CULPRIT_HARNESS_LIVE_RECORDING_IMPL_H
+#define CULPRIT_HARNESS_LIVE_RECORDING_IMPL_H
+
+#include "harness/run/cluster.h"
+#include "harness/live/orders.h"
+#include "harness/live/recording.h"
+#include "harness/scenario/trigger.h"
+#include "harness/store/store.h"
+
+#define RECORDING_CALL_S 30
+#define RECORDING_WRITE_S 90
+#define RECORDING_FETCH_S 600
+
+enum traced { TRACED_FS, TRACED_APP, TRACED_KINDS };
+
+extern const char *const recording_files[TRACED_KINDS]; /* "fs.trace" */
+
+/* Of a live capture: how far a log has been taken from its node. */
+struct tail {
+	const char *remote; /* in the session's folder there */
+	char *local;
+	int fd;                     /* -1: nothing has come yet */
+	uint64_t got, size;         /* bytes: taken; that the log had when it was asked last */
+	struct node_asked *asked;   /* NULL: it is not being asked */
+	double next_s;              /* CLOCK_MONOTONIC: when it may be asked again */
+	struct zones_follow *index; /* NULL: there is no cache for it */
+};
+
+struct recording_tracer {
+	const struct member *member;
+	enum traced kind;
+	char handle[64];
+	bool ended; /* by itself: all that it traced has ended */
+	struct tail tail;
+};
+
+struct recording {
+	const struct recording_options *o;
+	struct cluster *cluster;
+	struct store *store;
+	struct orders *orders;
+	struct trigger *trigger; /* NULL: none, or it failed */
+	double asked_s;          /* when it was asked last, CLOCK_MONOTONIC */
+	struct recording_tracer *tracers;
+	size_t n_tracers, cells;
+	double ring_s;
+	int64_t start_ns; /* all tracers run */
+	char *state;      /* the last order that changed what is recorded */
+	bool over;
+	/* Of a live capture: */
+	int lock;         /* the folder's; -1 */
+	int64_t live_row; /* the attempt that says that it goes on; 0: none */
+};
+
+/* Of one kind on one member; NULL: none. */
+struct recording_tracer *recording_tracer(
+	struct recording *r, enum traced kind, const struct member *m);
+
+/* cells.c: what tracers wrote becomes a cell. 'logs' has {node: path there} for each kind;
+ * 'summaries' (may be NULL) goes into the attempt's detail; 'why' is its reason to be; 'failed':
+ * why it is not whole, or NULL. */
+int recording_keep(struct recording *r, json_t *const logs[TRACED_KINDS], json_t *summaries,
+	const char *why, const char *failed, struct err *e);
+
+/* What the two above and live.c share. */
+int recording_look_at_clocks(struct recording *r, struct err *e);
+int recording_make_cell(struct recording *r, const char *cell, struct err *e);
+/* The row of an attempt that goes on, so that readers find its logs; recording_keep replaces it. */
+int recording_put_live(struct recording *r, const json_t *detail, struct err *e);
+
+/* live.c, in this order. live_begin: once the tracers run. live_step: as often as '*wait_s' says;
+ * never waits for a node. live_finish: when the tracers have ended; what is left is taken. */
+int live_begin(struct recording *r, struct err *e);
+int live_step(struct recording *r, double *wait_s, struct err *e);
+int live_finish(struct recording *r, struct err *e);
+void live_clear(struct recording *r);
+
+/* Both write a cell. The folder's name below the store in 'cell'. */
+int recording_write(struct recording *r, const char *why, char cell[32], struct err *e);
+int recording_stop(struct recording *r, struct err *e);
+
+#endif
