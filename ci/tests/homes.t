@@ -36,6 +36,10 @@ found=$(elsewhere '\(v \| 0x80|& 0x7f\) <<|<< 1 \^|le32toh|htole32' 'harness/bas
 diag/ship/rowbinary.c')
 check "varints and byte order are in base/bytes.h${found:+: not in $found}" [ -z "$found" ]
 
+# Arrays grow by alloc_room or vec_room. Those that do not are rings, share their room with others, or belong to SQLite: no more of them.
+grown=$(grep -rhE --include='*.[ch]' 'room \* 2|2 \* [a-z_>.-]*room' harness diag faults | wc -l)
+check "few arrays grow by hand: $grown, at most 20" [ "$grown" -le 20 ]
+
 # unguarded HEADERS...: those whose guard is not their path.
 unguarded() {
 	awk 'FNR == 1 { want = FILENAME; sub(/\.h$/, "_h", want); gsub(/[^A-Za-z0-9]/, "_", want); want = "CULPRIT_" toupper(want); n[FILENAME] = 0 }

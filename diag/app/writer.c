@@ -7,6 +7,7 @@
 
 #include "diag/app/layout.h"
 #include "harness/base/file.h"
+#include "harness/base/vec.h"
 
 struct block {
 	uint8_t *bytes; /* APP_BLOCK_HEAD and payload; allocated with the first op, and grown */
@@ -27,7 +28,7 @@ struct app_writer {
 	char *path, *temporary;
 	uint64_t offset;
 	struct block *threads;
-	uint32_t n_threads, room_threads;
+	uint32_t n_threads;
 	uint32_t n_ranks, n_files, n_handles;
 	struct bytes ranks, files, handles; /* ranks: without their threads */
 	uint32_t *threads_of;               /* how many each rank has */
@@ -142,14 +143,11 @@ void app_drop(struct app_writer *w)
 /* Room for the n-th of an array of counts. */
 static int count_add(uint32_t **counts, uint32_t n, uint32_t value)
 {
-	uint32_t *p = *counts;
+	uint32_t *p = vec_room(*counts, n, sizeof(*p));
 
-	if (!(n & (n - 1))) {
-		p = realloc(p, sizeof(*p) * (n ? (size_t)n * 2 : 1));
-		if (!p)
-			return -ENOMEM;
-		*counts = p;
-	}
+	if (!p)
+		return -ENOMEM;
+	*counts = p;
 	p[n] = value;
 	return 0;
 }
@@ -174,15 +172,10 @@ int app_add_thread(struct app_writer *w, uint32_t rank, uint32_t tid)
 		return -E2BIG;
 	if (rank + 1 != w->n_ranks)
 		return -EINVAL;
-	if (w->n_threads == w->room_threads) {
-		uint32_t room = w->room_threads ? w->room_threads * 2 : 16;
-
-		t = realloc(w->threads, room * sizeof(*t));
-		if (!t)
-			return -ENOMEM;
-		w->threads = t;
-		w->room_threads = room;
-	}
+	t = vec_room(w->threads, w->n_threads, sizeof(*t));
+	if (!t)
+		return -ENOMEM;
+	w->threads = t;
 	if (count_add(&w->tids, w->n_threads, tid))
 		return -ENOMEM;
 	w->threads[w->n_threads] = (struct block){.state = APP_STATE_FIRST};

@@ -22,7 +22,7 @@ struct series_index {
 	struct pair {
 		uint32_t server, metric;
 	} * list; /* series by number */
-	size_t n, room;
+	size_t n;
 };
 
 struct last {
@@ -38,7 +38,7 @@ struct reader {
 	struct last *last; /* by number of the series */
 	size_t n_last;
 	float *steps; /* between points of a series */
-	size_t n_steps, steps_room;
+	size_t n_steps;
 };
 
 static int by_name(const void *a, const void *b)
@@ -100,10 +100,7 @@ static int on_series(void *ctx, const struct series_key *key, uint32_t *id, stru
 	*id = find_name(&index->pairs, pair, index->n);
 	if (*id < index->n)
 		return 0;
-	if (index->n == index->room) {
-		index->room = index->room ? index->room * 2 : 64;
-		index->list = alloc_resize(index->list, index->room, sizeof(*index->list));
-	}
+	index->list = alloc_room(index->list, index->n, sizeof(*index->list));
 	index->list[index->n++] = p;
 	return 0;
 }
@@ -123,10 +120,7 @@ static struct last *last_of(struct reader *r, uint32_t id)
 
 static void add_step(struct reader *r, double step)
 {
-	if (r->n_steps == r->steps_room) {
-		r->steps_room = r->steps_room ? r->steps_room * 2 : 1024;
-		r->steps = alloc_resize(r->steps, r->steps_room, sizeof(*r->steps));
-	}
+	r->steps = alloc_room(r->steps, r->n_steps, sizeof(*r->steps));
 	r->steps[r->n_steps++] = (float)step;
 }
 

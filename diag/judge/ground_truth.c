@@ -304,14 +304,10 @@ static int by_text(const void *a, const void *b)
 static struct ends ends_of(const struct ranked *members, size_t n)
 {
 	struct ends ends = {NULL, 0};
-	size_t room = 0;
 
 	for (size_t i = 0; i < n; i++)
 		for (const char *s = members[i].path; s; s = strchr(s, '/'), s = s ? s + 1 : NULL) {
-			if (ends.n == room) {
-				room = room ? 2 * room : 64;
-				ends.v = alloc_resize(ends.v, room, sizeof(*ends.v));
-			}
+			ends.v = alloc_room(ends.v, ends.n, sizeof(*ends.v));
 			ends.v[ends.n++] = (struct end){s, (uint32_t)i};
 		}
 	if (ends.n)

@@ -14,6 +14,7 @@
 
 #include "harness/base/auto.h"
 #include "harness/base/clock.h"
+#include "harness/base/vec.h"
 
 #define LINE_MOST 1024
 #define QUESTIONS 9
@@ -26,7 +27,7 @@ struct need {
 /* Of a thread of this node: who waits for what, by 'ops'. */
 struct needs {
 	struct need *list;
-	size_t n, room, next;
+	size_t n, next;
 };
 
 /* A thread of this node that waits for 'ops' of another thread. Each has its own condition: with
@@ -419,16 +420,11 @@ static int by_ops(const void *a, const void *b)
 int peers_tell(struct peers *p, uint32_t thread, uint64_t ops, unsigned node, struct err *e)
 {
 	struct needs *s = &p->needs[thread];
+	struct need *more = vec_room(s->list, s->n, sizeof(*more));
 
-	if (s->n == s->room) {
-		size_t room = s->room ? s->room * 2 : 8;
-		struct need *more = realloc(s->list, room * sizeof(*more));
-
-		if (!more)
-			return err_errno(e, -ENOMEM, "cannot follow the other nodes' threads");
-		s->list = more;
-		s->room = room;
-	}
+	if (!more)
+		return err_errno(e, -ENOMEM, "cannot follow the other nodes' threads");
+	s->list = more;
 	s->list[s->n++] = (struct need){ops, node};
 	return 0;
 }

@@ -8,6 +8,7 @@
 
 #include "diag/capture/ebpf/ebpf.h"
 #include "diag/record/fdtable.h"
+#include "harness/base/vec.h"
 
 enum {
 	MAX_PID = 1 << 22, /* PID_MAX_LIMIT of 64-bit kernels */
@@ -228,26 +229,22 @@ static int closed(struct ebpf_events *x, uint32_t pid, int32_t fd, int64_t now_n
 struct range {
 	uint64_t first, last;
 	int64_t before_ns;
-	size_t n, room;
+	size_t n;
 	int32_t *fd;
 };
 
 static void range_add(void *ctx, const struct fd_state *s)
 {
 	struct range *r = ctx;
+	int32_t *fd;
 
 	if (s->now.fd < 0 || (uint64_t)s->now.fd < r->first || (uint64_t)s->now.fd > r->last ||
 		s->now.start_ns > r->before_ns)
 		return;
-	if (r->n == r->room) {
-		size_t room = r->room ? r->room * 2 : 64;
-		int32_t *fd = realloc(r->fd, room * sizeof(*fd));
-
-		if (!fd)
-			return;
-		r->fd = fd;
-		r->room = room;
-	}
+	fd = vec_room(r->fd, r->n, sizeof(*fd));
+	if (!fd)
+		return;
+	r->fd = fd;
 	r->fd[r->n++] = s->now.fd;
 }
 

@@ -8,6 +8,7 @@
 #include <bpf/bpf.h>
 
 #include "diag/capture/ebpf/ebpf.h"
+#include "harness/base/vec.h"
 
 /* A program may be late by what it takes after having read the clock. */
 #define LATE_NS 50000000
@@ -17,7 +18,6 @@ struct sums {
 	int64_t done_s;       /* seconds before it have been read */
 	struct sum *values;   /* one a CPU */
 	struct sum_key *keys; /* of one pass */
-	size_t room;
 };
 
 struct sums *sums_new(const struct sums_spec *spec)
@@ -133,15 +133,11 @@ int sums_read(struct sums *s, int64_t now_ns)
 	s->done_s = over_s;
 	/* Keys first: what is deleted under way would make the walk begin anew. */
 	while (bpf_map_get_next_key(s->spec.sums_fd, last, &key) == 0) {
-		if (n == s->room) {
-			size_t room = s->room ? s->room * 2 : 256;
-			struct sum_key *keys = realloc(s->keys, room * sizeof(*keys));
+		struct sum_key *keys = vec_room(s->keys, n, sizeof(*keys));
 
-			if (!keys)
-				return -ENOMEM;
-			s->keys = keys;
-			s->room = room;
-		}
+		if (!keys)
+			return -ENOMEM;
+		s->keys = keys;
 		s->keys[n] = key;
 		last = &s->keys[n++];
 	}

@@ -14,6 +14,7 @@
 
 #include "diag/capture/ptrace/tracer.h"
 #include "harness/base/clock.h"
+#include "harness/base/vec.h"
 
 #if defined(__x86_64__)
 static const char arch[] = "x86_64";
@@ -133,7 +134,7 @@ static bool known_before(const struct tracer *t, struct tracee_process *p, int f
 
 struct list {
 	int *fd;
-	size_t n, room;
+	size_t n;
 	int first, last;
 	int64_t before_ns;
 };
@@ -141,18 +142,14 @@ struct list {
 static void list_add(void *ctx, const struct fd_state *s)
 {
 	struct list *l = ctx;
+	int *fd;
 
 	if (s->now.fd < l->first || s->now.fd > l->last || s->now.start_ns > l->before_ns)
 		return;
-	if (l->n == l->room) {
-		size_t room = l->room ? l->room * 2 : 64;
-		int *fd = realloc(l->fd, room * sizeof(*fd));
-
-		if (!fd)
-			return;
-		l->fd = fd;
-		l->room = room;
-	}
+	fd = vec_room(l->fd, l->n, sizeof(*fd));
+	if (!fd)
+		return;
+	l->fd = fd;
 	l->fd[l->n++] = s->now.fd;
 }
 

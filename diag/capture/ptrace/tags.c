@@ -10,6 +10,7 @@
 #include "diag/capture/ptrace/tracer.h"
 #include "harness/base/hash.h"
 #include "harness/base/map.h"
+#include "harness/base/vec.h"
 
 struct tagged {
 	struct file_tag tag;
@@ -18,7 +19,7 @@ struct tagged {
 
 struct tags {
 	struct tagged *v;
-	size_t n, room;
+	size_t n;
 	struct map index; /* by hash of device and inode: place in v, plus 1 */
 };
 
@@ -55,15 +56,11 @@ static struct tagged *find(const struct tags *t, const struct file_tag *f)
 /* Where there is no memory for it, it is not remembered. */
 static void add(struct tags *t, const struct file_tag *f, uint64_t identity)
 {
-	if (t->n == t->room) {
-		size_t room = t->room ? t->room * 2 : 256;
-		struct tagged *v = reallocarray(t->v, room, sizeof(*v));
+	struct tagged *v = vec_room(t->v, t->n, sizeof(*v));
 
-		if (!v)
-			return;
-		t->v = v;
-		t->room = room;
-	}
+	if (!v)
+		return;
+	t->v = v;
 	if (!map_add(&t->index, key_of(f), t->n + 1))
 		return;
 	t->v[t->n++] = (struct tagged){*f, identity};

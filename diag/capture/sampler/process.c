@@ -10,6 +10,7 @@
 
 #include "diag/capture/sampler/sampler.h"
 #include "harness/base/file.h"
+#include "harness/base/vec.h"
 
 enum { MAX_PROCESSES = 4096, PID_BITS = 22 };
 
@@ -20,9 +21,9 @@ struct one {
 
 struct processes {
 	struct one *list;
-	size_t n, room;
+	size_t n;
 	uint32_t *sockets;
-	size_t n_sockets, sockets_room;
+	size_t n_sockets;
 	struct process_groups groups;
 };
 
@@ -41,22 +42,17 @@ static bool read_stat(pid_t pid, struct process_stat *out)
 
 static int add(struct processes *p, pid_t pid)
 {
-	struct one one = {.pid = pid};
+	struct one one = {.pid = pid}, *more;
 
 	for (size_t i = 0; i < p->n; i++)
 		if (p->list[i].pid == pid)
 			return 0;
 	if (p->n == MAX_PROCESSES || !read_stat(pid, &one.stat))
 		return -ESRCH;
-	if (p->n == p->room) {
-		size_t room = p->room ? 2 * p->room : 16;
-		struct one *more = realloc(p->list, room * sizeof(*more));
-
-		if (!more)
-			return -ENOMEM;
-		p->list = more;
-		p->room = room;
-	}
+	more = vec_room(p->list, p->n, sizeof(*more));
+	if (!more)
+		return -ENOMEM;
+	p->list = more;
 	p->list[p->n++] = one;
 	return 0;
 }
@@ -206,15 +202,11 @@ static int by_number(const void *a, const void *b)
 
 static void add_socket(struct processes *p, uint32_t inode)
 {
-	if (p->n_sockets == p->sockets_room) {
-		size_t room = p->sockets_room ? 2 * p->sockets_room : 64;
-		uint32_t *more = realloc(p->sockets, room * sizeof(*more));
+	uint32_t *more = vec_room(p->sockets, p->n_sockets, sizeof(*more));
 
-		if (!more)
-			return;
-		p->sockets = more;
-		p->sockets_room = room;
-	}
+	if (!more)
+		return;
+	p->sockets = more;
 	p->sockets[p->n_sockets++] = inode;
 }
 

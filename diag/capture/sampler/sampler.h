@@ -67,7 +67,7 @@ struct sampler_snapshot {
 	int64_t end_ns;                    /* CLOCK_REALTIME: when it ended */
 	bool sockets_listed;               /* completely */
 	struct thing *things;              /* by kind and id once sorted */
-	size_t n, room;
+	size_t n;
 	bool failed; /* memory ran out: it is worth nothing */
 };
 

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "diag/capture/sampler/sampler.h"
+#include "harness/base/vec.h"
 
 void thing_set(struct thing *t, enum reading r, uint64_t value)
 {
@@ -19,19 +20,13 @@ static bool has(const struct thing *t, enum reading r)
 
 struct thing *snapshot_add(struct sampler_snapshot *s, enum thing_kind kind, uint64_t id)
 {
-	struct thing *t;
+	struct thing *t, *more = vec_room(s->things, s->n, sizeof(*more));
 
-	if (s->n == s->room) {
-		size_t room = s->room ? 2 * s->room : 64;
-		struct thing *more = realloc(s->things, room * sizeof(*more));
-
-		if (!more) {
-			s->failed = true;
-			return NULL;
-		}
-		s->things = more;
-		s->room = room;
+	if (!more) {
+		s->failed = true;
+		return NULL;
 	}
+	s->things = more;
 	t = &s->things[s->n++];
 	/* Not all of it: most of a thing are values that are not its. */
 	t->kind = kind;
