@@ -54,6 +54,21 @@ static size_t next_piece(const char **s, char piece[5])
 	return n;
 }
 
+void text_print_csv(FILE *f, const char *s, bool always)
+{
+	const bool quote = always || s[strcspn(s, ",\"\r\n")];
+
+	if (quote)
+		fputc('"', f);
+	for (; *s; s++) {
+		if (*s == '"')
+			fputc('"', f);
+		fputc(*s, f);
+	}
+	if (quote)
+		fputc('"', f);
+}
+
 void text_hex(const void *data, size_t n, char *out)
 {
 	static const char digits[] = "0123456789abcdef";

@@ -6,6 +6,7 @@
 #ifndef CULPRIT_HARNESS_BASE_TEXT_H
 #define CULPRIT_HARNESS_BASE_TEXT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 
@@ -15,6 +16,9 @@
 size_t text_clean(const char *s, char *out, size_t size);
 
 void text_print_clean(FILE *f, const char *s);
+
+/* A field of CSV (RFC 4180): in quotation marks where it needs them, or 'always'. */
+void text_print_csv(FILE *f, const char *s, bool always);
 
 /* Bytes as 2 * n hexadecimal digits, and a NUL. */
 void text_hex(const void *data, size_t n, char *out);

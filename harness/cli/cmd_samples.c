@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "harness/base/jget.h"
+#include "harness/base/text.h"
 #include "harness/cli/cmd.h"
 #include "harness/cli/samples_wide.h"
 
@@ -28,9 +29,9 @@ static int print_series(void *ctx, const char *metric, const char *server,
 		return 0;
 	for (size_t i = 0; i < n; i++) {
 		printf("%lld,%lld,", p->cell, p->number);
-		samples_put_name(metric);
+		text_print_csv(stdout, metric, false);
 		putchar(',');
-		samples_put_name(server);
+		text_print_csv(stdout, server, false);
 		printf(",%d,%llu,%.17g,%.17g,%llu\n", samples[i].second,
 			(unsigned long long)samples[i].count, samples[i].sum_s, samples[i].max_s,
 			(unsigned long long)samples[i].bytes);

@@ -97,23 +97,13 @@ static int written(struct err *e)
 	return ferror(stdout) ? outfile_flush(stdout, e) : 0;
 }
 
-/* CSV: RFC 4180, but for the ends of lines. On a terminal, control characters are escaped. */
+/* On a terminal, control characters are escaped. */
 static void csv_field(const struct rows *r, const char *s, bool quote)
 {
-	if (r->terminal) {
+	if (r->terminal)
 		text_print_clean(stdout, s);
-		return;
-	}
-	quote = quote || s[strcspn(s, ",\"\r\n")];
-	if (quote)
-		putchar('"');
-	for (; *s; s++) {
-		if (*s == '"')
-			putchar('"');
-		putchar(*s);
-	}
-	if (quote)
-		putchar('"');
+	else
+		text_print_csv(stdout, s, quote);
 }
 
 static int csv_row(struct rows *r, const struct query_cell *cells, struct err *e)

@@ -9,6 +9,7 @@
 
 #include "harness/base/alloc.h"
 #include "harness/base/jget.h"
+#include "harness/base/text.h"
 
 /* What the metrics are (diag/fleet/metric.h). Those that are not listed depend on how much work a
  * server does, or on the machine; they are printed and not judged. */
@@ -111,18 +112,6 @@ static int add_series(void *ctx, const char *metric, const char *server,
 	return 0;
 }
 
-void samples_put_name(const char *name)
-{
-	if (!strpbrk(name, ",\"\r\n")) {
-		fputs(name, stdout);
-		return;
-	}
-	putchar('"');
-	for (; *name; name++)
-		printf(*name == '"' ? "\"\"" : "%c", *name);
-	putchar('"');
-}
-
 static void put_number(double x)
 {
 	putchar(',');
@@ -137,7 +126,7 @@ static void put_table(const struct table *t, double start_s)
 			size_t k = (s * (size_t)t->seconds + (size_t)second) * t->n_columns;
 
 			printf("%.3f,", start_s + second);
-			samples_put_name(t->servers[s]);
+			text_print_csv(stdout, t->servers[s], false);
 			for (size_t c = 0; c < t->n_columns; c++) {
 				put_number(t->sum[k + c]);
 				if (t->columns[c] < METRIC_SERVICE_TIMES)

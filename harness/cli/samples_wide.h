@@ -16,7 +16,4 @@
 int samples_wide(
 	struct store *s, const bool taken[static METRIC_COUNT], long long cell, struct err *e);
 
-/* Quotes a name with a separator, quote or line break (RFC 4180). */
-void samples_put_name(const char *name);
-
 #endif

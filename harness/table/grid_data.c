@@ -2,23 +2,8 @@
 #include <string.h>
 
 #include "diag/judge/score.h"
+#include "harness/base/text.h"
 #include "harness/table/grid_impl.h"
-
-/* A field, in quotation marks where it needs them. */
-static void csv_field(const char *text, FILE *f)
-{
-	if (!strpbrk(text, ",\"\r\n")) {
-		fputs(text, f);
-		return;
-	}
-	fputc('"', f);
-	for (; *text; text++) {
-		if (*text == '"')
-			fputc('"', f);
-		fputc(*text, f);
-	}
-	fputc('"', f);
-}
 
 static void csv_cell(const struct grid_column *look, const struct grid_cell *c, FILE *f)
 {
@@ -28,7 +13,8 @@ static void csv_cell(const struct grid_column *look, const struct grid_cell *c, 
 
 	if (!(look->flags & (GRID_RATES | GRID_BOUNDS))) {
 		if (c->kind != GRID_ABSENT)
-			csv_field(grid_cell_text(look, c, TABLE_CSV, buf, sizeof(buf)), f);
+			text_print_csv(
+				f, grid_cell_text(look, c, TABLE_CSV, buf, sizeof(buf)), false);
 	} else if (c->kind != GRID_RATE) {
 		fputs(bounds ? ",," : ",,,", f);
 	} else {
