@@ -55,15 +55,31 @@ mapfile -t sources < <(find harness faults diag -name '*.c' | sort)
 found=$(headless "${sources[@]}")
 check "a source file begins with what it is for${found:+: not $found}" [ -z "$found" ]
 
+# over: "FOLDER has N lines, at most M" for each folder of the map (of the file MAP) that has more than its budget.
+over() {
+	sed -n 's/^| `\([a-z/]*\)` | \([0-9]*\) | .*/\1 \2/p' "$1" | awk '
+	FNR == NR { budget[$1] = $2; next }
+	{ for (dir = $2; sub(/\/[^\/]*$/, "", dir);) if (dir in budget) { n[dir] += $1; break } }
+	END { for (dir in budget) if (n[dir] > budget[dir]) print dir " has " n[dir] " lines, at most " budget[dir] }' - "$2" | sort
+}
+find harness faults diag \( -name '*.[ch]' -o -name '*.js' -o -name '*.css' -o -name '*.html' \) ! -path '*/vendor/*' -exec wc -l {} + |
+	grep -v ' total$' >"${lines:=$(mktemp)}"
+found=$(over harness/MAP.md "$lines")
+check "each folder of the map has a budget" [ "$(grep -c '^| `[a-z/]*` | [0-9]* | ' harness/MAP.md)" -ge 30 ]
+if [ -z "$found" ]; then ok "no folder has more lines than its budget"; else not_ok "no folder has more lines than its budget" "$found"; fi
+
 # Data and prose; figures are drawn by scripts there.
 found=$(find results -name '*.[ch]' -o -name '*.js' -o -name '*.css' -o -name '*.html' | xargs)
 check "results/ holds no code of the product${found:+: not $found}" [ -z "$found" ]
 
 tmp=$(mktemp -d)
-trap 'rm -rf "$tmp"' EXIT
+trap 'rm -rf "$tmp" "$lines"' EXIT
 printf 'struct event {\n\tint x;\n};\n' | tee "$tmp/a.h" >"$tmp/b.h"
 check "a struct in two headers is found" [ "$(twice "$tmp/a.h" "$tmp/b.h")" = "event in $tmp/a.h $tmp/b.h" ]
 check "a guard of another name is found" [ "$(unguarded "$tmp/a.h")" = "$tmp/a.h" ]
 printf '#include <stdio.h>\n' >"$tmp/x.c"
 check "a file without is found" [ "$(headless "$tmp/x.c" "$tmp/a.h")" = "$tmp/x.c $tmp/a.h" ]
+printf '| `harness/x` | 10 | what it does |\n| `harness/x/y` | 5 | more |\n' >"$tmp/map.md"
+printf '     8 harness/x/a.c\n     3 harness/x/b.h\n     5 harness/x/y/c.c\n' >"$tmp/lines"
+check "a folder that is too large is found" [ "$(over "$tmp/map.md" "$tmp/lines")" = "harness/x has 11 lines, at most 10" ]
 done_testing
