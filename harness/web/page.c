@@ -22,21 +22,21 @@
 static const char *const run_styles[] = {
 	KIT("vendor/uplot/uPlot.min.css"), STYLE, KIT("plot.css"), NULL};
 static const char *const run_scripts[] = {KIT("vendor/uplot/LICENSE"),
-	KIT("vendor/uplot/uPlot.iife.min.js"), BASICS, KIT("plot.js"), REPORT("samples.js"),
-	REPORT("data.js"), REPORT("sort.js"), REPORT("save.js"), REPORT("head.js"),
-	REPORT("matrix.js"), REPORT("chart.js"), REPORT("cell_plots.js"), REPORT("run_charts.js"),
-	REPORT("compared.js"), REPORT("cell.js"), REPORT("cells.js"), REPORT("overhead.js"),
-	REPORT("doses.js"), REPORT("run.js"), REPORT("main.js"), NULL};
+	KIT("vendor/uplot/uPlot.iife.min.js"), BASICS, KIT("plot.js"), KIT("decode.js"),
+	REPORT("samples.js"), REPORT("data.js"), REPORT("sort.js"), REPORT("save.js"),
+	REPORT("head.js"), REPORT("matrix.js"), REPORT("chart.js"), REPORT("cell_plots.js"),
+	REPORT("run_charts.js"), REPORT("compared.js"), REPORT("cell.js"), REPORT("cells.js"),
+	REPORT("overhead.js"), REPORT("doses.js"), REPORT("run.js"), REPORT("main.js"), NULL};
 static const char *const fleet_styles[] = {STYLE, KIT("plot.css"), REPORT("fleet.css"), NULL};
 static const char *const fleet_scripts[] = {BASICS, KIT("plot.js"), REPORT("fleet.js"),
 	REPORT("fleet_curves.js"), REPORT("fleet_main.js"), NULL};
 static const char *const timeline_styles[] = {TIMELINE("timeline.css"), NULL};
-static const char *const timeline_scripts[] = {BASICS, TIMELINE("inflate.js"),
-	TIMELINE("unpack.js"), TIMELINE("model.js"), TIMELINE("counters.js"), TIMELINE("rows.js"),
-	TIMELINE("view.js"), TIMELINE("words.js"), TIMELINE("draw_slices.js"), TIMELINE("draw.js"),
-	TIMELINE("links.js"), TIMELINE("labels.js"), TIMELINE("details.js"), TIMELINE("legend.js"),
-	TIMELINE("search.js"), TIMELINE("slowest.js"), TIMELINE("panes.js"), TIMELINE("input.js"),
-	TIMELINE("link.js"), TIMELINE("live.js"), TIMELINE("main.js"), NULL};
+static const char *const timeline_scripts[] = {BASICS, KIT("decode.js"), TIMELINE("unpack.js"),
+	TIMELINE("model.js"), TIMELINE("counters.js"), TIMELINE("rows.js"), TIMELINE("view.js"),
+	TIMELINE("words.js"), TIMELINE("draw_slices.js"), TIMELINE("draw.js"), TIMELINE("links.js"),
+	TIMELINE("labels.js"), TIMELINE("details.js"), TIMELINE("legend.js"), TIMELINE("search.js"),
+	TIMELINE("slowest.js"), TIMELINE("panes.js"), TIMELINE("input.js"), TIMELINE("link.js"),
+	TIMELINE("live.js"), TIMELINE("main.js"), NULL};
 static const char *const serve_styles[] = {SERVE("serve.css"), NULL};
 static const char *const serve_scripts[] = {BASICS, SERVE("ask.js"), SERVE("scale.js"),
 	SERVE("chart.js"), SERVE("draw.js"), SERVE("input.js"), SERVE("table.js"),

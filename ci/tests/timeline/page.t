@@ -47,11 +47,17 @@ check "... which are many" [ "$(wc -l <"$tmp/held")" = 8000 ]
 check "arrows: 8 of each of 1000 requests, 7 of them causes" holds '[model.arrowFrom.length, [...model.arrowFrom].filter((f, a) => model.start[f] <= model.start[model.arrowTo[a]]).length].join()' 8000,7000
 check "arrows keep how they were made" holds '[0, 1, 2].map((k) => model.arrowLink.filter((l) => l === k).length).join()' 5000,2000,1000
 check "no two slices of a lane overlap" holds 'model.start.every((s, i) => model.laneFrom.includes(i) || s >= model.start[i - 1] + model.duration[i - 1])'
-id=$(browser_cdp Page.addScriptToEvaluateOnNewDocument '{"source":"delete window.DecompressionStream; delete Uint8Array.fromBase64"}' identifier)
+id=$(browser_cdp Page.addScriptToEvaluateOnNewDocument '{"source":"delete Uint8Array.fromBase64"}' identifier)
 open_page requests
-check "a browser without DecompressionStream" holds 'typeof DecompressionStream' undefined
+check "a browser without fromBase64" holds 'typeof Uint8Array.fromBase64' undefined
 browser_eval "$held" | sed '$a\' | sort >"$tmp/held"
 check "... reads the same" same "$tmp/expected" "$tmp/held"
+browser_cdp Page.removeScriptToEvaluateOnNewDocument "{\"identifier\":\"$id\"}" >/dev/null
+id=$(browser_cdp Page.addScriptToEvaluateOnNewDocument '{"source":"delete window.DecompressionStream"}' identifier)
+open_page requests
+check "a browser without DecompressionStream says so" holds 'document.documentElement.dataset.ready + " " + byId("trouble").textContent' \
+	"failed This timeline cannot be shown: this browser has no DecompressionStream, which browsers have since 2023"
+browser_log browser >/dev/null
 browser_cdp Page.removeScriptToEvaluateOnNewDocument "{\"identifier\":\"$id\"}" >/dev/null
 
 # By pixels. pixel T ROW: the colour at second T in the middle of the row (its number), from the left edge of a column

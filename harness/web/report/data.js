@@ -141,12 +141,7 @@ async function block(id) {
 
 		if (!coded)
 			throw new Error("there are no details of attempt " + id);
-		if (typeof DecompressionStream === "undefined")
-			throw new Error("this browser cannot unpack the measurements (it has no DecompressionStream)");
-		const packed = Uint8Array.from(atob(coded.textContent), (c) => c.charCodeAt(0));
-		const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"));
-
-		blocks.set(id, new Response(stream).arrayBuffer().then((buffer) => {
+		blocks.set(id, inflated(coded.textContent).then((buffer) => {
 			const length = new DataView(buffer).getUint32(0, true);
 			const data = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 4, length)));
 

@@ -1,28 +1,14 @@
 "use strict";
-/* The page's blocks: base64 of zlib of columns of numbers, as html.c writes them. */
-
-function fromBase64(text) {
-	if (Uint8Array.fromBase64)
-		return Uint8Array.fromBase64(text);
-	const raw = atob(text), bytes = new Uint8Array(raw.length);
-
-	for (let i = 0; i < raw.length; i++)
-		bytes[i] = raw.charCodeAt(i);
-	return bytes;
-}
+/* The page's blocks: columns of numbers, packed, as html.c writes them. */
 
 /* The bytes of the block 'name': of what came last in a live page, else of the page, whose text is given back to the
    browser. */
 async function unpacked(name) {
-	const e = document.getElementById(name), packed = fromBase64(live.blocks ? live.blocks[name] : e.textContent);
+	const e = document.getElementById(name), packed = live.blocks ? live.blocks[name] : e.textContent;
 
 	if (e)
 		e.textContent = "";
-	if (typeof DecompressionStream === "undefined")
-		return inflate(packed);
-	const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"));
-
-	return new Uint8Array(await new Response(stream).arrayBuffer());
+	return new Uint8Array(await inflated(packed));
 }
 
 /* Reads whole numbers one after the other: LEB128. */
