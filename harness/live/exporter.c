@@ -4,7 +4,6 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <microhttpd.h>
 #include <pthread.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -14,14 +13,15 @@
 #include <unistd.h>
 
 #include "harness/base/alloc.h"
+#include "harness/web/loopback.h"
 
-enum { PAGE_MEMORY = 16 << 10, BACKLOG = 16 };
+enum { BACKLOG = 16 };
 
 struct exporter {
 	int fd;
 	char *address, *path;
 	struct stat own; /* of the socket file */
-	struct MHD_Daemon *daemon;
+	struct loopback *server;
 	pthread_mutex_t lock;
 	char *text;
 };
@@ -154,72 +154,42 @@ static int bind_port(struct exporter *x, const char *address, const struct socka
 	return 0;
 }
 
-static enum MHD_Result answer(struct MHD_Connection *c, unsigned code, const char *type,
-	const char *text, enum MHD_ResponseMemoryMode mode)
+static void answer(
+	void *ctx, const char *path, const struct loopback_request *r, struct loopback_answer *out)
 {
-	struct MHD_Response *r = MHD_create_response_from_buffer(
-		strlen(text), (void *)(uintptr_t)text, mode);
-	enum MHD_Result rc;
-
-	if (!r)
-		return MHD_NO;
-	MHD_add_response_header(r, MHD_HTTP_HEADER_CONTENT_TYPE, type);
-	MHD_add_response_header(r, "X-Content-Type-Options", "nosniff");
-	if (code == MHD_HTTP_METHOD_NOT_ALLOWED)
-		MHD_add_response_header(r, MHD_HTTP_HEADER_ALLOW, "GET, HEAD");
-	rc = MHD_queue_response(c, code, r);
-	MHD_destroy_response(r);
-	return rc;
-}
-
-static enum MHD_Result serve(void *ctx, struct MHD_Connection *c, const char *url,
-	const char *method, const char *version, const char *upload, size_t *upload_size,
-	void **seen)
-{
-	static const char plain[] = "text/plain; charset=utf-8";
 	struct exporter *x = ctx;
-	enum MHD_Result rc;
-	static int mark;
 
-	(void)version;
-	(void)upload;
-	/* The first call comes after the headers; an answer then closes what uploads. */
-	if (!*seen) {
-		*seen = &mark;
-		if (!strcmp(method, "GET") || !strcmp(method, "HEAD"))
-			return MHD_YES;
+	(void)r;
+	if (!strcmp(path, "/")) {
+		out->text = alloc_copy("culprit watch: see /metrics\n");
+	} else if (!strcmp(path, "/metrics")) {
+		out->type = "text/plain; version=0.0.4; charset=utf-8";
+		pthread_mutex_lock(&x->lock);
+		out->text = alloc_copy(x->text);
+		pthread_mutex_unlock(&x->lock);
+	} else {
+		return;
 	}
-	if (strcmp(method, "GET") && strcmp(method, "HEAD"))
-		return answer(c, MHD_HTTP_METHOD_NOT_ALLOWED, plain, "only GET and HEAD\n",
-			MHD_RESPMEM_PERSISTENT);
-	*upload_size = 0;
-	if (!strcmp(url, "/"))
-		return answer(c, MHD_HTTP_OK, plain, "culprit watch: see /metrics\n",
-			MHD_RESPMEM_PERSISTENT);
-	if (strcmp(url, "/metrics"))
-		return answer(c, MHD_HTTP_NOT_FOUND, plain, "there is only /metrics\n",
-			MHD_RESPMEM_PERSISTENT);
-	pthread_mutex_lock(&x->lock);
-	rc = answer(c, MHD_HTTP_OK, "text/plain; version=0.0.4; charset=utf-8", x->text,
-		MHD_RESPMEM_MUST_COPY);
-	pthread_mutex_unlock(&x->lock);
-	return rc;
+	out->code = 200;
+	out->size = strlen(out->text);
 }
 
 static int start(struct exporter *x, struct err *e)
 {
+	const struct loopback_spec spec = {.socket = x->fd,
+		.open = true,
+		.connections_max = EXPORTER_CONNECTIONS_MAX,
+		.timeout_s = EXPORTER_TIMEOUT_S,
+		.answer = answer,
+		.ctx = x};
+	int rc;
+
 	if (listen(x->fd, BACKLOG) < 0)
 		return err_errno(e, -errno, "cannot listen on '%s'", x->address);
-	x->daemon = MHD_start_daemon(MHD_USE_AUTO | MHD_USE_INTERNAL_POLLING_THREAD, 0, NULL, NULL,
-		serve, x, MHD_OPTION_LISTEN_SOCKET, x->fd, MHD_OPTION_CONNECTION_LIMIT,
-		(unsigned)EXPORTER_CONNECTIONS_MAX, MHD_OPTION_CONNECTION_TIMEOUT,
-		(unsigned)EXPORTER_TIMEOUT_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
-		(size_t)PAGE_MEMORY, MHD_OPTION_END);
-	if (!x->daemon)
-		return err_set(
-			e, -EIO, "cannot serve '%s': libmicrohttpd does not start", x->address);
-	x->fd = -1; /* the daemon's own now */
-	return 0;
+	rc = loopback_open(&spec, &x->server, e);
+	if (!rc)
+		x->fd = -1; /* the server's own now */
+	return rc;
 }
 
 int exporter_open(const char *address, struct exporter **out, struct err *e)
@@ -259,8 +229,7 @@ void exporter_close(struct exporter *x)
 	if (x->path && !lstat(x->path, &st) && st.st_ino == x->own.st_ino &&
 		st.st_dev == x->own.st_dev)
 		unlink(x->path);
-	if (x->daemon)
-		MHD_stop_daemon(x->daemon);
+	loopback_close(x->server);
 	if (x->fd >= 0)
 		close(x->fd);
 	pthread_mutex_destroy(&x->lock);

@@ -99,6 +99,8 @@ static bool is_host(const struct loopback *l, const char *host)
 
 static bool may_ask(const struct loopback *l, struct MHD_Connection *c)
 {
+	if (l->spec.open)
+		return true;
 	return is_host(l, MHD_lookup_connection_value(c, MHD_HEADER_KIND, MHD_HTTP_HEADER_HOST)) &&
 		is_token(l, MHD_lookup_connection_value(c, MHD_GET_ARGUMENT_KIND, "token"));
 }
@@ -142,7 +144,8 @@ static enum MHD_Result serve(void *ctx, struct MHD_Connection *c, const char *ur
 		*upload_size = 0;
 		return MHD_YES;
 	}
-	if (strcmp(method, MHD_HTTP_METHOD_GET) != 0 && !may_post(l, method))
+	if (strcmp(method, MHD_HTTP_METHOD_GET) != 0 && !may_post(l, method) &&
+		!(l->spec.open && !strcmp(method, MHD_HTTP_METHOD_HEAD)))
 		return refuse(c, MHD_HTTP_METHOD_NOT_ALLOWED, "there is no such method here\n");
 	if (!may_ask(l, c))
 		return refuse(c, MHD_HTTP_FORBIDDEN, "use the address that culprit printed\n");
@@ -207,7 +210,7 @@ static int start(struct loopback *l, struct err *e)
 	const struct loopback_spec *s = &l->spec;
 	const unsigned flags = MHD_USE_INTERNAL_POLLING_THREAD |
 		(s->threads ? MHD_USE_THREAD_PER_CONNECTION | MHD_USE_POLL : MHD_USE_AUTO);
-	int fd = -1, rc = listen_on(l, &fd, e);
+	int fd = s->socket, rc = fd ? 0 : listen_on(l, &fd, e);
 
 	if (rc)
 		return rc;
@@ -215,11 +218,11 @@ static int start(struct loopback *l, struct err *e)
 		MHD_OPTION_CONNECTION_LIMIT, s->connections_max, MHD_OPTION_CONNECTION_TIMEOUT,
 		s->timeout_s, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HEAD_MAX,
 		MHD_OPTION_NOTIFY_COMPLETED, completed, NULL, MHD_OPTION_END);
-	if (!l->daemon) {
+	if (l->daemon)
+		return 0;
+	if (!s->socket)
 		close(fd);
-		return err_set(e, -EIO, "cannot serve a page on %s", l->host);
-	}
-	return 0;
+	return err_set(e, -EIO, "cannot serve: libmicrohttpd does not start");
 }
 
 int loopback_open(const struct loopback_spec *spec, struct loopback **out, struct err *e)

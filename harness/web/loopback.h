@@ -31,6 +31,8 @@ struct loopback_answer {
 
 struct loopback_spec {
 	unsigned short port; /* 0: any that is free */
+	int socket;          /* a socket that listens, taken if all goes well; 0: one on 'port' */
+	bool open;           /* whoever can connect is answered, without a token, also to HEAD */
 	unsigned connections_max, timeout_s;
 	size_t body_max; /* bytes of a POST; 0: only GET is answered */
 	bool threads;    /* each connection has its own, so that one may compute for long */
@@ -45,7 +47,8 @@ int loopback_open(const struct loopback_spec *spec, struct loopback **out, struc
 /* Waits for the requests that are being answered. NULL is fine. */
 void loopback_close(struct loopback *l);
 
-/* "http://127.0.0.1:PORT/?token=..." : whoever knows it can look. Valid until close. */
+/* "http://127.0.0.1:PORT/?token=..." : whoever knows it can look. Valid until close; NULL of a
+ * socket that was given. */
 const char *loopback_url(const struct loopback *l);
 
 #endif
