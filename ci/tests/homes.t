@@ -43,6 +43,9 @@ check "few arrays grow by hand: $grown, at most 20" [ "$grown" -le 20 ]
 found=$(elsewhere 'MHD_start_daemon' harness/web/loopback.c)
 check "HTTP is served by web/loopback.c${found:+: not in $found}" [ -z "$found" ]
 
+found=$(elsewhere 'strftime\(' harness/base/clock.h)
+check "dates are written by base/clock.h${found:+: not in $found}" [ -z "$found" ]
+
 # unguarded HEADERS...: those whose guard is not their path.
 unguarded() {
 	awk 'FNR == 1 { want = FILENAME; sub(/\.h$/, "_h", want); gsub(/[^A-Za-z0-9]/, "_", want); want = "CULPRIT_" toupper(want); n[FILENAME] = 0 }

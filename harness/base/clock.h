@@ -2,9 +2,28 @@
 #ifndef CULPRIT_HARNESS_BASE_CLOCK_H
 #define CULPRIT_HARNESS_BASE_CLOCK_H
 
+#include <math.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/resource.h>
 #include <time.h>
+
+/* A time as text; 'format' is that of strftime. false, and "": it is no date. */
+static inline bool clock_text(double unix_s, bool local, const char *format, char *out, size_t size)
+{
+	time_t s = fabs(unix_s) < 1e15 ? (time_t)floor(unix_s) : 0;
+	struct tm tm;
+
+	*out = '\0';
+	return fabs(unix_s) < 1e15 && (local ? localtime_r(&s, &tm) : gmtime_r(&s, &tm)) &&
+		strftime(out, size, format, &tm) > 0;
+}
+
+/* ... in UTC. */
+static inline bool clock_utc(double unix_s, const char *format, char *out, size_t size)
+{
+	return clock_text(unix_s, false, format, out, size);
+}
 
 /* Nanoseconds of 'id'. */
 static inline int64_t clock_ns(clockid_t id)

@@ -37,10 +37,9 @@ static uint64_t draw_seed(void)
 
 static char *default_folder(const struct scenario *s)
 {
-	time_t now = time(NULL);
 	char stamp[32];
 
-	strftime(stamp, sizeof(stamp), "%Y%m%d-%H%M%S", gmtime(&now));
+	clock_utc((double)time(NULL), "%Y%m%d-%H%M%S", stamp, sizeof(stamp));
 	if (mkdir("runs", 0777) == 0)
 		file_give_to_sudo_user("runs");
 	return alloc_format("runs/%s-%s", s->name, stamp);

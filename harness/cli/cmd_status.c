@@ -85,12 +85,9 @@ static void show_running(const char *folder, const json_t *s)
 	const char *phase = jget_text(s, "phase");
 	double left = jget_real(s, "left_s"), eta = jget_real(s, "eta_s");
 	double silent = (double)clock_real_ns() / 1e9 - jget_real(s, "updated_s");
-	time_t end = time(NULL) + (time_t)eta;
 	char at[32];
-	struct tm tm;
 
-	localtime_r(&end, &tm);
-	strftime(at, sizeof(at), "%a %H:%M", &tm);
+	clock_text((double)time(NULL) + eta, true, "%a %H:%M", at, sizeof(at));
 	printf("%s: running (process %lld): %lld of %lld cells done", folder, whole(s, "pid"),
 		whole(s, "done"), whole(s, "cells"));
 	if (whole(s, "failed"))

@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "harness/base/alloc.h"
+#include "harness/base/clock.h"
 #include "harness/base/jget.h"
 #include "harness/judging/scoring.h"
 
@@ -77,7 +78,6 @@ static int add_times(struct environment *env, struct store *s, struct err *e)
 	time_t from = 0, to = 0;
 	char first[32], last[32];
 	json_t *rows = NULL, *row;
-	struct tm tm;
 	size_t i;
 	int rc = store_table(s, "attempt", &rows, e);
 
@@ -88,8 +88,8 @@ static int add_times(struct environment *env, struct store *s, struct err *e)
 		from = a && (!from || a < from) ? a : from;
 		to = b > to ? b : to;
 	}
-	strftime(first, sizeof(first), "%Y-%m-%d %H:%M", gmtime_r(&from, &tm));
-	strftime(last, sizeof(last), "%Y-%m-%d %H:%M", gmtime_r(&to, &tm));
+	clock_utc((double)from, "%Y-%m-%d %H:%M", first, sizeof(first));
+	clock_utc((double)to, "%Y-%m-%d %H:%M", last, sizeof(last));
 	if (from && to)
 		add(env, "%zu attempts, from %s to %s UTC", json_array_size(rows), first, last);
 	json_decref(rows);

@@ -6,6 +6,7 @@
 
 #include "diag/record/fuse.h"
 #include "diag/record/reading.h"
+#include "harness/base/clock.h"
 #include "harness/base/text.h"
 #include "harness/cli/log_view.h"
 
@@ -311,13 +312,10 @@ void text_record(const struct log_view *v, struct stream_item *item)
 void text_head(const struct log_head *h)
 {
 	static const char *const modes[] = {"", ", events", ", sums", ", flows"};
-	time_t s = (time_t)(h->start_ns / 1000000000);
 	const uint32_t mode = h->how & LOG_MODE;
 	char when[32];
-	struct tm tm;
 
-	gmtime_r(&s, &tm);
-	strftime(when, sizeof(when), "%Y-%m-%d %H:%M:%S UTC", &tm);
+	clock_utc((double)(h->start_ns / 1000000000), "%Y-%m-%d %H:%M:%S UTC", when, sizeof(when));
 	printf("# trace of %s (%s, %s) by %s, log version %u%s%s%s%s\n", h->host, h->arch, when,
 		h->tracer, h->version, modes[mode < 4 ? mode : 0],
 		h->how & LOG_HEADS ? " with heads" : "",

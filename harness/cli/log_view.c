@@ -6,6 +6,8 @@
 #include <sys/sysmacros.h>
 #include <time.h>
 
+#include "harness/base/clock.h"
+
 static bool is_below(const char *path, const char *prefix)
 {
 	size_t n = strlen(prefix);
@@ -92,12 +94,9 @@ const char *format_peers(const struct record_sum *s, char out[2 * VIEW_ADDRESS])
 
 void format_clock(int64_t ns, char *out, size_t size)
 {
-	time_t s = (time_t)(ns / 1000000000);
-	struct tm tm;
 	char text[32];
 
-	gmtime_r(&s, &tm);
-	strftime(text, sizeof(text), "%H:%M:%S", &tm);
+	clock_utc((double)(ns / 1000000000), "%H:%M:%S", text, sizeof(text));
 	snprintf(out, size, "%s.%06d", text, (int)(ns % 1000000000 / 1000));
 }
 

@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "harness/base/auto.h"
+#include "harness/base/clock.h"
 #include "harness/base/text.h"
 
 /* Earlier times are counted from another zero than the epoch. */
@@ -14,11 +15,8 @@ static const double first_date_s = 1e8, last_date_s = 2e11;
 
 char *line_time(double time_s, char *buf, size_t size)
 {
-	time_t whole = (time_t)floor(time_s);
-	struct tm tm;
-
-	if (!(time_s >= first_date_s && time_s < last_date_s) || !gmtime_r(&whole, &tm) ||
-		!strftime(buf, size, "%Y-%m-%dT%H:%M:%SZ", &tm))
+	if (!(time_s >= first_date_s && time_s < last_date_s) ||
+		!clock_utc(time_s, "%Y-%m-%dT%H:%M:%SZ", buf, size))
 		snprintf(buf, size, "%.6gs", time_s);
 	return buf;
 }

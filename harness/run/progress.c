@@ -245,12 +245,9 @@ void progress_cells(struct progress *p, size_t cells)
 
 static void log_line(struct progress *p, const char *text)
 {
-	time_t now = time(NULL);
-	struct tm tm;
 	char stamp[32];
 
-	gmtime_r(&now, &tm);
-	strftime(stamp, sizeof(stamp), "%Y-%m-%dT%H:%M:%SZ", &tm);
+	clock_utc((double)time(NULL), "%Y-%m-%dT%H:%M:%SZ", stamp, sizeof(stamp));
 	fprintf(p->log, "%s %s\n", stamp, text);
 }
 

@@ -3,6 +3,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "harness/base/clock.h"
 #include "harness/base/units.h"
 #include "harness/table/fleet.h"
 
@@ -11,31 +12,16 @@ bool fleet_unix_times(double from_s)
 	return from_s >= 631152000 && from_s < 32503680000.0; /* 1990 .. 3000 */
 }
 
-static bool broken_down(double time_s, struct tm *t)
-{
-	time_t seconds = fabs(time_s) < 1e15 ? (time_t)floor(time_s) : 0;
-
-	return fabs(time_s) < 1e15 && gmtime_r(&seconds, t);
-}
-
 char *fleet_say_time(double time_s, bool unix_times, char text[FLEET_WORD])
 {
-	struct tm t;
-
-	if (unix_times && broken_down(time_s, &t))
-		strftime(text, FLEET_WORD, "%Y-%m-%d %H:%M:%S", &t);
-	else
+	if (!unix_times || !clock_utc(time_s, "%Y-%m-%d %H:%M:%S", text, FLEET_WORD))
 		snprintf(text, FLEET_WORD, "%.10g s", time_s);
 	return text;
 }
 
 char *fleet_say_iso(double time_s, char text[FLEET_WORD])
 {
-	struct tm t;
-
-	if (!broken_down(time_s, &t))
-		return strcpy(text, "");
-	strftime(text, FLEET_WORD, "%Y-%m-%dT%H:%M:%SZ", &t);
+	clock_utc(time_s, "%Y-%m-%dT%H:%M:%SZ", text, FLEET_WORD);
 	return text;
 }
 
