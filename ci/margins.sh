@@ -1,8 +1,8 @@
 #!/bin/bash
-# How far a run's victims were from peer-threshold's thresholds: ci/margins.sh RUN. For each fault and workload the metric that
+# How far a run's victims were from peer-threshold's thresholds: ci/margins.sh RUN [DETECTOR]. For each fault and workload the metric that
 # came nearest to its threshold or went farthest beyond it; medians over the cells, in milliseconds. For results/*.md.
 set -euo pipefail
-[ $# = 1 ] || { echo "usage: ci/margins.sh RUN (of scenarios/table1.lua)" >&2; exit 2; }
+[[ $# -ge 1 && $# -le 2 && ${2-peer-threshold} =~ ^[a-z=(),-]+$ ]] || { echo "usage: ci/margins.sh RUN [DETECTOR] (of scenarios/table1.lua)" >&2; exit 2; }
 db=$1/run.db
 if [ ! -e "$db" ]; then
 	db=$(mktemp)
@@ -14,7 +14,7 @@ sqlite3 -readonly -separator ' ' "file:$db?immutable=1" "
 		json_extract(s.value, '\$.deviation_s'), json_extract(s.value, '\$.threshold_s')
 	FROM cell JOIN attempt ON cell = cell.number AND outcome = 'confirmed' JOIN verdict ON attempt = attempt.id,
 		json_each(verdict.verdict, '\$.evidence.servers') s
-	WHERE detector = 'peer-threshold' AND NOT training AND victims IS NOT NULL AND s.key = json_extract(victims, '\$[0]')" |
+	WHERE detector = '${2-peer-threshold}' AND NOT training AND victims IS NOT NULL AND s.key = json_extract(victims, '\$[0]')" |
 	awk '
 	function median(list,   v, n, i, j, t) {
 		n = split(list, v, " ")
