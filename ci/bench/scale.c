@@ -40,14 +40,14 @@ struct source {
 };
 
 /* A recorded control. */
-struct recorded {
+struct run_logs {
 	struct source sources[SOURCES_MAX];
 	size_t n;
 	int32_t seconds;
 };
 
 struct recordings {
-	struct recorded attempts[ATTEMPTS_MAX];
+	struct run_logs attempts[ATTEMPTS_MAX];
 	size_t n;
 };
 
@@ -64,7 +64,7 @@ static uint64_t draw(void)
 static int take(void *ctx, const char *metric, const char *server, const struct sample *samples,
 	size_t n, struct err *e)
 {
-	struct recorded *r = ctx;
+	struct run_logs *r = ctx;
 	struct source *s;
 	enum metric m;
 	size_t i = 0;
@@ -97,7 +97,7 @@ static int read_run(const char *folder, struct recordings *all, struct err *e)
 		return rc;
 	rc = store_rows(store, ROWS_CONFIRMED, 0, &rows, e);
 	json_array_foreach(rows, i, row) {
-		struct recorded *r = &all->attempts[all->n];
+		struct run_logs *r = &all->attempts[all->n];
 
 		if (rc || all->n == ATTEMPTS_MAX ||
 			strcmp(json_string_value(json_object_get(row, "fault")), "none"))
@@ -129,7 +129,7 @@ static bool is_disk(enum metric m)
 
 /* The recorded second that each synthetic second is copied from. */
 struct mapping {
-	const struct recorded *attempt;
+	const struct run_logs *attempt;
 	int32_t second;
 };
 
@@ -178,7 +178,7 @@ static int make_columns(const struct recordings *all, size_t servers, int32_t se
 	*out = columns_new(METRIC_COUNT, servers, seconds);
 
 	for (int32_t t = 0; t < seconds && !rc; t++) {
-		const struct recorded *r = &all->attempts[draw() % all->n];
+		const struct run_logs *r = &all->attempts[draw() % all->n];
 		int32_t from = (int32_t)(draw() % (uint64_t)(r->seconds - STRETCH));
 
 		map[t] = t % STRETCH ? (struct mapping){map[t - 1].attempt, map[t - 1].second + 1}

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "diag/causal/belong.h"
+#include "diag/causal/membership.h"
 #include "diag/causal/clock.h"
 #include "harness/base/sha256.h"
 
@@ -274,7 +274,8 @@ static const uint32_t *sorted_from;
 
 static int by_order(const void *x, const void *y)
 {
-	return belong_compare(sorted_of, sorted_from, *(const uint32_t *)x, *(const uint32_t *)y);
+	return membership_compare(
+		sorted_of, sorted_from, *(const uint32_t *)x, *(const uint32_t *)y);
 }
 
 /* The node's name; of an anonymous trace, which of several nodes it is. */
@@ -492,7 +493,7 @@ static int check(const struct decode *d, const struct causal_spec *spec, struct 
 }
 
 /* Whose processes belong to the application? */
-static int find_own(struct maker *m, struct belong *b, struct err *e)
+static int find_own(struct maker *m, struct membership *b, struct err *e)
 {
 	struct decode d = {0};
 	bool any = false;
@@ -502,9 +503,9 @@ static int find_own(struct maker *m, struct belong *b, struct err *e)
 		any |= m->in.logs[i].launcher;
 	if (!any)
 		return 0;
-	belong_begin(b, &d);
-	rc = decode_run(&d, &m->in, belong_event, b, e);
-	belong_end(b);
+	membership_begin(b, &d);
+	rc = decode_run(&d, &m->in, membership_event, b, e);
+	membership_end(b);
 	m->in.dropped = b->dropped;
 	m->in.n_dropped = b->n;
 	m->in.start_ns = d.start_ns;
@@ -517,7 +518,7 @@ int causal_make(const char *out, const struct causal_spec *spec, struct causal_c
 	struct err *e)
 {
 	struct maker m = {.in = {.logs = spec->logs, .n_logs = spec->n_logs}, .counts = counts};
-	struct belong b = {0};
+	struct membership b = {0};
 	struct decode d = {0};
 	int rc = find_own(&m, &b, e) ?: decode_run(&d, &m.in, count, NULL, e);
 

@@ -38,7 +38,7 @@ struct prometheus {
 };
 
 /* One query, while its answer is read. */
-struct asked {
+struct page_request {
 	struct prometheus *p;
 	const struct query *q;
 	const struct import_sink *sink;
@@ -152,7 +152,7 @@ static int refused(const struct prometheus *p, FILE *answer, long status, struct
 
 static int give(void *ctx, uint32_t series, double time_s, double value, struct err *e)
 {
-	const struct asked *a = ctx;
+	const struct page_request *a = ctx;
 
 	return labels_sample(a->p->labels, series, time_s, value, a->sink, a->said, e);
 }
@@ -160,7 +160,7 @@ static int give(void *ctx, uint32_t series, double time_s, double value, struct 
 /* Of the probe: two queries whose results have no name may give the same series. */
 static int see(void *ctx, uint32_t series, double time_s, double value, struct err *e)
 {
-	const struct asked *a = ctx;
+	const struct page_request *a = ctx;
 	struct prometheus *p = a->p;
 
 	(void)value;
@@ -188,7 +188,7 @@ static int ask(struct prometheus *p, const struct query *q, double from_s, doubl
 	double step_s, const struct import_sink *sink, struct import_said *said, struct err *e)
 {
 	auto_free char *promql = http_encode(q->promql), *form = NULL;
-	struct asked asked = {p, q, sink, said};
+	struct page_request asked = {p, q, sink, said};
 	FILE *answer = NULL;
 	long status = 0;
 	int rc;

@@ -15,8 +15,8 @@ struct note {
 	char text[]; /* its path or name */
 };
 
-struct kept {
-	struct kept *next;
+struct answer_cache {
+	struct answer_cache *next;
 	struct note *notes;
 	uint64_t lost;
 	int64_t end_ns; /* of its newest record */
@@ -35,7 +35,7 @@ struct thread {
 struct log_ring {
 	int64_t keep_ns, newest_ns;
 	size_t most_bytes, bytes;
-	struct kept *first, *last;
+	struct answer_cache *first, *last;
 	/* Of the block that is being filled. */
 	struct note *notes, **next_note;
 	size_t note_bytes;
@@ -79,7 +79,7 @@ void log_ring_free(struct log_ring *r)
 	if (!r)
 		return;
 	while (r->first) {
-		struct kept *next = r->first->next;
+		struct answer_cache *next = r->first->next;
 
 		free_notes(r->first->notes);
 		free(r->first);
@@ -190,7 +190,7 @@ static int apply_mark(struct log_ring *r, const struct note *n)
 /* Its notes become part of what holds. -ENOMEM: they do not, but the block is gone all the same. */
 static int drop_first(struct log_ring *r)
 {
-	struct kept *k = r->first;
+	struct answer_cache *k = r->first;
 	int rc = 0;
 
 	for (struct note *n = k->notes; n && !rc; n = n->next) {
@@ -213,7 +213,7 @@ static int drop_first(struct log_ring *r)
 
 int log_ring_take(struct log_ring *r, const uint8_t *payload, size_t size, uint32_t records)
 {
-	struct kept *k = calloc(1, sizeof(*k) + size);
+	struct answer_cache *k = calloc(1, sizeof(*k) + size);
 	int rc = 0;
 
 	if (!k)
@@ -288,7 +288,7 @@ int log_ring_replay(const struct log_ring *r, const struct log_ring_sink *sink)
 	twalk_r(r->threads, replay_thread, &p);
 	p.leaders = false;
 	twalk_r(r->threads, replay_thread, &p);
-	for (const struct kept *k = r->first; k && !p.rc; k = k->next)
+	for (const struct answer_cache *k = r->first; k && !p.rc; k = k->next)
 		p.rc = sink->block(sink->ctx, k->payload, k->size, k->records);
 	return p.rc;
 }
@@ -297,7 +297,7 @@ uint64_t log_ring_lost(const struct log_ring *r)
 {
 	uint64_t lost = 0;
 
-	for (const struct kept *k = r->first; k; k = k->next)
+	for (const struct answer_cache *k = r->first; k; k = k->next)
 		lost += k->lost;
 	return lost;
 }

@@ -18,7 +18,7 @@ struct waiting {
 	size_t size, room;
 	int64_t rows;
 	/* The columns that are stored, and how. */
-	struct kept {
+	struct answer_cache {
 		const struct column *column;
 		enum schema_form form;
 		bool whole;
@@ -117,7 +117,7 @@ static int row(void *ctx, const struct query_table *t, struct query_row *r, stru
 	put_int(w, s->log);
 	put_int(w, s->part);
 	for (size_t i = 0; i < w->n_kept; i++) {
-		const struct kept *k = &w->kept[i];
+		const struct answer_cache *k = &w->kept[i];
 		struct column_value v = {.type = VALUE_NULL};
 
 		k->column->get(r, &v);
@@ -421,7 +421,7 @@ static void plan(struct sender *s)
 
 		for (const struct column *c = t->columns; schema_has_table(t) && c->name; c++)
 			if (schema_stores(c))
-				w->kept[w->n_kept++] = (struct kept){
+				w->kept[w->n_kept++] = (struct answer_cache){
 					c, schema_form(c), schema_is_whole(c)};
 	}
 }

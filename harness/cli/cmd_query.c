@@ -73,7 +73,7 @@ static int print_schema(const struct options *o)
 	      "  cell, attempt, node, log, pid, tid, name, first_ns\n"
 	      "\nOf runs:\n",
 		stdout);
-	for (const struct recorded_table *t = recorded_tables; t->name; t++)
+	for (const struct run_logs_table *t = run_logs_tables; t->name; t++)
 		print_own(t->name, t->about, t->columns);
 	return CULPRIT_EXIT_OK;
 }
@@ -111,7 +111,7 @@ static int add_tables(struct query *q, const struct catalog *of, struct err *e)
 {
 	int rc = 0;
 
-	for (const struct recorded_table *t = recorded_tables; !rc && of->run && t->name; t++)
+	for (const struct run_logs_table *t = run_logs_tables; !rc && of->run && t->name; t++)
 		rc = query_add_table(q, t->name, t->columns, json_object_get(of->run, t->name), e);
 	return rc;
 }

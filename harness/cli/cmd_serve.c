@@ -15,16 +15,16 @@ struct options {
 };
 
 /* Says what is wrong with the views; how many are. -1: they cannot be read. */
-static int check_views(const struct options *o, struct served *session, struct err *e)
+static int check_views(const struct options *o, struct subject *session, struct err *e)
 {
-	struct snapshot *snap = served_get(session);
+	struct snapshot *snap = subject_get(session);
 	const struct query_spec spec = {.no_index = o->no_index, .params = view_params};
 	struct query *q = NULL;
 	struct views views = {0};
-	int wrong = 0, rc = views_read(o->views, &views, e) ?: served_ask(snap, 0, &spec, &q, e);
+	int wrong = 0, rc = views_read(o->views, &views, e) ?: subject_ask(snap, 0, &spec, &q, e);
 
 	for (size_t i = 0; !rc && i < views.n; i++) {
-		if (!views.v[i].of_runs || served_is_run(session))
+		if (!views.v[i].of_runs || subject_is_run(session))
 			view_check(&views.v[i], q);
 		if (!views.v[i].wrong)
 			continue;
@@ -33,7 +33,7 @@ static int check_views(const struct options *o, struct served *session, struct e
 	}
 	query_free(q);
 	views_clear(&views);
-	served_put(session, snap);
+	subject_put(session, snap);
 	return rc ? -1 : wrong;
 }
 
@@ -55,12 +55,12 @@ static int serve(const struct serve_spec *spec)
 static int open_sessions(const struct call *c, struct serve_spec *spec, struct err *e)
 {
 	const struct options *o = c->options;
-	int rc = served_open(c->n, c->args, o->cell, &spec->session, e);
+	int rc = subject_open(c->n, c->args, o->cell, &spec->session, e);
 
 	if (!rc && o->beside)
-		rc = served_beside(spec->session, o->beside, e);
+		rc = subject_beside(spec->session, o->beside, e);
 	if (!rc && o->other)
-		rc = served_open_named(o->other, &spec->other, e);
+		rc = subject_open_named(o->other, &spec->other, e);
 	return rc;
 }
 
@@ -81,8 +81,8 @@ static int run(const struct call *c)
 		code = wrong ? CULPRIT_EXIT_USAGE : CULPRIT_EXIT_OK;
 	else
 		code = serve(&spec);
-	served_close(spec.session);
-	served_close(spec.other);
+	subject_close(spec.session);
+	subject_close(spec.other);
 	return code;
 }
 

@@ -14,7 +14,7 @@
 #include "harness/cli/ship_lines.h"
 #include "harness/cli/ship_requests.h"
 #include "harness/run/signals.h"
-#include "harness/judging/recorded.h"
+#include "harness/judging/run_logs.h"
 #include "harness/store/lock.h"
 
 struct options {
@@ -27,7 +27,7 @@ struct options {
 
 struct shipping {
 	const struct options *o;
-	struct recorded *recorded, **seen; /* seen: what --follow read of a run that goes on */
+	struct run_logs *recorded, **seen; /* seen: what --follow read of a run that goes on */
 	size_t n_seen;
 	struct run_requests *requests;
 	char *run_id;
@@ -70,10 +70,10 @@ static int read_tables(struct shipping *s, struct store *store, struct err *e)
 	json_decref(s->tables);
 	s->run_id = name_run(store);
 	s->tables = json_object();
-	for (const struct recorded_table *t = recorded_tables; !rc && t->name; t++) {
+	for (const struct run_logs_table *t = run_logs_tables; !rc && t->name; t++) {
 		json_t *rows = NULL;
 
-		rc = recorded_rows(store, t, &rows, e);
+		rc = run_logs_rows(store, t, &rows, e);
 		if (!rc)
 			json_object_set_new(s->tables, t->name, rows);
 	}
@@ -97,11 +97,11 @@ static int open_run(struct shipping *s, const char *folder, struct err *e)
 
 	if (rc)
 		return err_blame(e, ERR_USAGE, rc);
-	rc = recorded_new(store, s->o->cell, 0, &s->recorded, e)
+	rc = run_logs_new(store, s->o->cell, 0, &s->recorded, e)
 		?: run_requests_new(store, s->o->cell, 0, &s->requests, e)
 		?: read_tables(s, store, e);
 	if (!rc)
-		s->all = recorded_logs(s->recorded, &s->n);
+		s->all = run_logs_list(s->recorded, &s->n);
 	store_close(store);
 	return rc;
 }
@@ -246,19 +246,19 @@ static void tell_one(void *ctx, const char *name, const struct ship_counts *c)
 /* The run's attempts until now; what was read before stays, since logs in it are being followed. */
 static int look_again(struct shipping *s, const char *folder, struct err *e)
 {
-	struct recorded *r;
+	struct run_logs *r;
 	struct store *store;
 	int rc = store_open(folder, &store, e);
 
 	if (rc)
 		return err_blame(e, ERR_USAGE, rc);
-	rc = recorded_new(store, s->o->cell, 0, &r, e);
+	rc = run_logs_new(store, s->o->cell, 0, &r, e);
 	store_close(store);
 	if (rc)
 		return rc == -EINVAL && run_is_locked(folder, NULL) ? 0 : rc;
 	s->seen = alloc_room(s->seen, s->n_seen, sizeof(*s->seen));
 	s->seen[s->n_seen++] = r;
-	s->all = recorded_logs(r, &s->n);
+	s->all = run_logs_list(r, &s->n);
 	return 0;
 }
 
@@ -336,9 +336,9 @@ static void close_all(struct shipping *s)
 	clickhouse_close(s->clickhouse);
 	ship_lines_free(s->lines);
 	run_requests_free(s->requests);
-	recorded_free(s->recorded);
+	run_logs_free(s->recorded);
 	for (size_t i = 0; i < s->n_seen; i++)
-		recorded_free(s->seen[i]);
+		run_logs_free(s->seen[i]);
 	free(s->seen);
 	json_decref(s->tables);
 	free(s->run_id);

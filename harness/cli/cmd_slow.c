@@ -10,7 +10,7 @@
 #include "harness/base/text.h"
 #include "harness/cli/cmd.h"
 #include "harness/judging/flows.h"
-#include "harness/judging/written.h"
+#include "harness/judging/writings.h"
 #include "diag/slow/slow.h"
 
 struct options {
@@ -272,7 +272,7 @@ static int print_row(struct store *s, const struct options *o, const json_t *row
 	struct err *last)
 {
 	bool never;
-	const size_t n = written_count(row, &never), one = (size_t)o->recording;
+	const size_t n = writing_count(row, &never), one = (size_t)o->recording;
 	auto_free char *why = written_never(row);
 	int code = CULPRIT_EXIT_OK, rc;
 
@@ -285,7 +285,7 @@ static int print_row(struct store *s, const struct options *o, const json_t *row
 	if (!n)
 		return print_cell(s, o, row, cells, last);
 	for (size_t i = one ? one : 1; i <= (one ? one : n); i++) {
-		auto_json json_t *written = written_row(row, i);
+		auto_json json_t *written = writing_row(row, i);
 
 		rc = print_cell(s, o, written, cells, last);
 		code = rc ? rc : code;

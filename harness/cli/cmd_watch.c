@@ -16,7 +16,7 @@
 #include "harness/live/exporter.h"
 #include "harness/live/follow.h"
 #include "harness/live/horizons.h"
-#include "harness/live/pieces.h"
+#include "harness/live/chunks.h"
 #include "harness/live/poll.h"
 #include "harness/live/stop.h"
 #include "harness/live/watch.h"
@@ -43,7 +43,7 @@ struct job {
 	struct watch *watch;
 	struct exporter *exporter;
 	struct follow *file;
-	struct pieces pieces;
+	struct chunks pieces;
 	struct prometheus *server;
 	struct prometheus_options server_options;
 	struct poll poll;
@@ -86,14 +86,14 @@ static int take_file(struct job *j, struct err *e)
 		return rc;
 	switch (piece.state) {
 	case FOLLOW_LINES:
-		rc = pieces_feed(&j->pieces, piece.text, piece.size, watch_failed(j->watch), e);
+		rc = chunks_feed(&j->pieces, piece.text, piece.size, watch_failed(j->watch), e);
 		break;
 	case FOLLOW_NEW: {
 		char *text = alloc_format("%s %s; it is read from its start", j->o->csv, piece.why);
 
 		tell(text);
 		free(text);
-		pieces_new_file(&j->pieces);
+		chunks_new_file(&j->pieces);
 		break;
 	}
 	case FOLLOW_NONE:
@@ -117,7 +117,7 @@ static int open_file(struct job *j, struct err *e)
 
 	while (f->name && strcmp(f->name, "csv"))
 		f++;
-	j->pieces = (struct pieces){.source = name,
+	j->pieces = (struct chunks){.source = name,
 		.format = f,
 		.how = j->o->series.how,
 		.sink = watch_sink(j->watch),
@@ -333,7 +333,7 @@ static void clear(struct job *j)
 	stop_removes(NULL);
 	watch_free(j->watch);
 	follow_close(j->file);
-	pieces_clear(&j->pieces);
+	chunks_clear(&j->pieces);
 	poll_clear(&j->poll);
 	prometheus_free(j->server);
 	free(j->partial);

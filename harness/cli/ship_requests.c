@@ -56,7 +56,7 @@ static bool is_in(const struct query_log *log, const char *folder)
 }
 
 /* Known by the logs that they are made of. */
-static int id_of(const struct recorded *logs, const char *folder, int64_t *id, struct err *e)
+static int id_of(const struct run_logs *logs, const char *folder, int64_t *id, struct err *e)
 {
 	auto_free char *text = NULL;
 	const struct query_log *all;
@@ -65,7 +65,7 @@ static int id_of(const struct recorded *logs, const char *folder, int64_t *id, s
 	FILE *f = alloc_text(&text, &size);
 	int rc = 0;
 
-	all = recorded_logs(logs, &n);
+	all = run_logs_list(logs, &n);
 	fputs("requests", f);
 	for (size_t i = 0; !rc && i < n; i++) {
 		if (!is_in(&all[i], folder))
@@ -84,7 +84,7 @@ static int count_one(void *ctx, const struct request_row *r, struct err *e)
 	return 1;
 }
 
-int ship_requests(struct run_requests *r, size_t i, const struct recorded *logs,
+int ship_requests(struct run_requests *r, size_t i, const struct run_logs *logs,
 	const struct ship_spec *spec, const struct ship_sink *sink, struct ship_counts *counts,
 	bool *none, struct err *e)
 {

@@ -8,7 +8,7 @@
 #include "harness/base/auto.h"
 #include "harness/base/jget.h"
 #include "harness/cli/cmd.h"
-#include "harness/judging/written.h"
+#include "harness/judging/writings.h"
 #include "harness/store/lock.h"
 #include "harness/live/stop.h"
 #include "harness/web/timeline/live.h"
@@ -40,7 +40,7 @@ static int last_cell(struct store *s, json_t **out, struct err *e)
 	int rc = store_rows(s, ROWS_TRACED, 0, &rows, e);
 
 	last = rc ? NULL : json_array_get(rows, json_array_size(rows) - 1);
-	return last ? written_choose(last, 0, out, e) : rc;
+	return last ? writing_choose(last, 0, out, e) : rc;
 }
 
 static int publish(struct shown *v, struct store *s, const json_t *row, struct err *e)

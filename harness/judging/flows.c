@@ -14,7 +14,7 @@
 #include "harness/base/jget.h"
 #include "harness/fs/fs.h"
 #include "harness/judging/places.h"
-#include "harness/judging/written.h"
+#include "harness/judging/writings.h"
 
 struct flows {
 	struct fs *fs;
@@ -155,7 +155,7 @@ int flows_open(struct store *s, const json_t *row, const char *fs_type,
 	struct flows **out, struct err *e)
 {
 	const json_t *detail = jget(row, "detail"), *cluster = jget(detail, "reduction");
-	auto_free char *folder = written_folder(store_folder(s), row);
+	auto_free char *folder = writing_folder(store_folder(s), row);
 	struct flows *f = alloc_zero(1, sizeof(*f));
 	struct flow_spec spec = {.start_ns = jget_int(row, "start_ns"),
 		.seconds = (int32_t)jget_int(row, "seconds")};

@@ -23,7 +23,7 @@ struct flows;
 struct stream;
 struct flow_protocol;
 
-/* 'row' is one of ROWS_TRACED, or written_row's of one; 'fs_type' an adapter as fs_load takes it,
+/* 'row' is one of ROWS_TRACED, or writing_row's of one; 'fs_type' an adapter as fs_load takes it,
  * NULL: the one that the run recorded. '*sink' and '*row' are borrowed until flows_free. -EINVAL: a
  * corpus, or a run that did not keep what this takes. A log that is missing or no log is passed
  * over (flows_trouble); if none is left, the error is that of the first. */

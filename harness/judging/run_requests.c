@@ -15,7 +15,7 @@
 #include "harness/base/jget.h"
 #include "harness/judging/failures.h"
 #include "harness/judging/flows.h"
-#include "harness/judging/written.h"
+#include "harness/judging/writings.h"
 
 static const size_t sizes[KINDS] = {sizeof(struct request_row), sizeof(struct failure_row)};
 
@@ -217,7 +217,7 @@ static int open_and_run(struct following *f, struct store *store, struct err *e)
 	bool never;
 	int rc;
 
-	if (!written_count(f->to->row, &never) && never) {
+	if (!writing_count(f->to->row, &never) && never) {
 		f->to->without = written_never(f->to->row);
 		return 0;
 	}
@@ -291,7 +291,7 @@ int run_requests_row(const struct followed *a, enum kind kind, uint64_t k, void 
 static void add_attempt(struct run_requests *r, json_t *row)
 {
 	struct followed *a;
-	char *path = written_folder(r->folder, row);
+	char *path = writing_folder(r->folder, row);
 
 	r->v = alloc_room(r->v, r->n, sizeof(*r->v));
 	a = &r->v[r->n++];
@@ -345,12 +345,12 @@ const struct query_source *run_requests_source(const struct run_requests *r)
 /* The attempt, or what its flight recorder wrote: all of it, or the recording-th time. */
 static void add_all(struct run_requests *r, json_t *row, size_t recording)
 {
-	const size_t n = written_count(row, NULL);
+	const size_t n = writing_count(row, NULL);
 
 	if (!n && !recording)
 		add_attempt(r, row);
 	for (size_t i = 1; i <= n; i++) {
-		json_auto_t *one = recording && i != recording ? NULL : written_row(row, i);
+		json_auto_t *one = recording && i != recording ? NULL : writing_row(row, i);
 
 		if (one)
 			add_attempt(r, one);

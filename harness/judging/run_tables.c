@@ -9,7 +9,7 @@
 enum { TABLES = 8 };
 
 struct run_tables {
-	struct recorded *recorded; /* NULL: there are no logs yet */
+	struct run_logs *recorded; /* NULL: there are no logs yet */
 	struct run_requests *requests;
 	json_t *rows[TABLES];
 };
@@ -20,10 +20,10 @@ int run_tables_new(
 	struct run_tables *t = alloc_zero(1, sizeof(*t));
 	int rc = 0;
 
-	for (size_t i = 0; !rc && recorded_tables[i].name; i++)
-		rc = recorded_rows(s, &recorded_tables[i], &t->rows[i], e);
+	for (size_t i = 0; !rc && run_logs_tables[i].name; i++)
+		rc = run_logs_rows(s, &run_logs_tables[i], &t->rows[i], e);
 	if (!rc)
-		rc = recorded_new(s, spec->cell, spec->recording, &t->recorded, e);
+		rc = run_logs_new(s, spec->cell, spec->recording, &t->recorded, e);
 	if (rc == -EINVAL && spec->may_be_empty && !store_is_corpus(s))
 		rc = 0;
 	rc = rc ?: run_requests_new(s, spec->cell, spec->recording, &t->requests, e);
@@ -39,7 +39,7 @@ void run_tables_free(struct run_tables *t)
 	if (!t)
 		return;
 	run_requests_free(t->requests);
-	recorded_free(t->recorded);
+	run_logs_free(t->recorded);
 	for (size_t i = 0; i < TABLES; i++)
 		json_decref(t->rows[i]);
 	free(t);
@@ -48,7 +48,7 @@ void run_tables_free(struct run_tables *t)
 const struct query_log *run_tables_logs(const struct run_tables *t, size_t *n)
 {
 	*n = 0;
-	return t->recorded ? recorded_logs(t->recorded, n) : NULL;
+	return t->recorded ? run_logs_list(t->recorded, n) : NULL;
 }
 
 const json_t *run_tables_rows(const struct run_tables *t, size_t i)
@@ -68,9 +68,9 @@ int run_tables_query(
 	rc = query_new(&with, &made, e);
 	if (rc)
 		return rc;
-	for (size_t i = 0; !rc && recorded_tables[i].name; i++)
+	for (size_t i = 0; !rc && run_logs_tables[i].name; i++)
 		rc = query_add_table(
-			made, recorded_tables[i].name, recorded_tables[i].columns, t->rows[i], e);
+			made, run_logs_tables[i].name, run_logs_tables[i].columns, t->rows[i], e);
 	if (rc)
 		query_free(made);
 	else

@@ -6,25 +6,25 @@
 #ifndef CULPRIT_HARNESS_JUDGING_RUN_TABLES_H
 #define CULPRIT_HARNESS_JUDGING_RUN_TABLES_H
 
-#include "harness/judging/recorded.h"
+#include "harness/judging/run_logs.h"
 #include "harness/judging/run_requests.h"
 
 struct run_tables;
 
 struct run_tables_spec {
 	int64_t cell;      /* 0: all */
-	size_t recording;  /* as for recorded_new */
+	size_t recording;  /* as for run_logs_new */
 	bool may_be_empty; /* no error where no attempt has logs yet */
 };
 
-/* Reads 'run.db'; the store may be closed afterwards. Errors as recorded_new. */
+/* Reads 'run.db'; the store may be closed afterwards. Errors as run_logs_new. */
 int run_tables_new(struct store *s, const struct run_tables_spec *spec, struct run_tables **out,
 	struct err *e);
 void run_tables_free(struct run_tables *t); /* NULL is fine */
 
 const struct query_log *run_tables_logs(const struct run_tables *t, size_t *n);
 
-/* The rows of recorded_tables[i]; borrowed. */
+/* The rows of run_logs_tables[i]; borrowed. */
 const json_t *run_tables_rows(const struct run_tables *t, size_t i);
 
 /* A query of all of it; '*spec' has what else the caller wants, and 't' outlives the query. */

@@ -277,13 +277,13 @@ int trial_stop(struct trial *t, json_t *results[JOB_KINDS], struct err *e)
 	return first;
 }
 
-struct recorded {
+struct run_logs {
 	json_int_t records, calls, lost;
 };
 
 /* Adds up what the kind's jobs recorded. -EBADMSG with the first recording that is not whole. */
 static int check_recordings(struct progress *progress, const struct job_kind *kind, json_t *results,
-	struct recorded *sum, struct err *e)
+	struct run_logs *sum, struct err *e)
 {
 	const char *name;
 	json_t *result;
@@ -313,7 +313,7 @@ static int check_recordings(struct progress *progress, const struct job_kind *ki
 int trial_stop_all(struct trial *t, struct err *e)
 {
 	json_t *results[JOB_KINDS];
-	struct recorded sum = {0};
+	struct run_logs sum = {0};
 	int rc = trial_stop(t, results, e);
 
 	for (enum job_kind_id k = 0; k < JOB_KINDS; k++) {

@@ -33,7 +33,7 @@ static bool is_unwanted(void *ctx)
 	return loopback_is_gone(w->request);
 }
 
-struct query_spec serve_limits(struct serve *s, const struct asked *a, struct watching *w)
+struct query_spec serve_limits(struct serve *s, const struct page_request *a, struct watching *w)
 {
 	*w = (struct watching){.serve = s, .request = a->request};
 	return (struct query_spec){.no_index = s->spec.no_index,
@@ -76,7 +76,7 @@ static void serve_end(struct serve *s)
 
 /* ---- extents ---- */
 
-static bool known_extent(struct serve *s, const struct served *of, uint64_t generation,
+static bool known_extent(struct serve *s, const struct subject *of, uint64_t generation,
 	int64_t attempt, struct query_extent *out)
 {
 	bool found = false;
@@ -92,7 +92,7 @@ static bool known_extent(struct serve *s, const struct served *of, uint64_t gene
 	return found;
 }
 
-int serve_extent(struct serve *s, const struct served *of, const struct snapshot *snap,
+int serve_extent(struct serve *s, const struct subject *of, const struct snapshot *snap,
 	int64_t attempt, const struct query_spec *spec, struct query_extent *out, struct err *e)
 {
 	struct query *q = NULL;
@@ -101,7 +101,7 @@ int serve_extent(struct serve *s, const struct served *of, const struct snapshot
 
 	if (known_extent(s, of, snap->generation, attempt, out))
 		return 0;
-	rc = served_ask(snap, attempt, spec, &q, e);
+	rc = subject_ask(snap, attempt, spec, &q, e);
 	if (rc)
 		return rc;
 	rc = query_extent(q, out, e);
@@ -140,7 +140,7 @@ static void give_json(struct loopback_answer *out, json_t *v)
 
 static const struct route {
 	const char *path;
-	json_t *(*answer)(struct serve *s, const struct asked *a);
+	json_t *(*answer)(struct serve *s, const struct page_request *a);
 	bool kept; /* the same question has the same answer until there is more */
 } routes[] = {
 	{"/state", serve_state},
@@ -150,18 +150,18 @@ static const struct route {
 	{"/compare", serve_compared, true},
 };
 
-static uint64_t generation_of(struct served *of)
+static uint64_t generation_of(struct subject *of)
 {
-	struct snapshot *snap = of ? served_get(of) : NULL;
+	struct snapshot *snap = of ? subject_get(of) : NULL;
 	const uint64_t generation = snap ? snap->generation : 0;
 
 	if (snap)
-		served_put(of, snap);
+		subject_put(of, snap);
 	return generation;
 }
 
 /* All that the answer depends on. Texts come last, each behind its length. */
-static char *key_of(struct serve *s, const struct route *route, const struct asked *a)
+static char *key_of(struct serve *s, const struct route *route, const struct page_request *a)
 {
 	const struct query_focus *f = &a->focus;
 	const char *chart = loopback_argument(a->request, "chart");
@@ -189,7 +189,7 @@ static char *key_of(struct serve *s, const struct route *route, const struct ask
 	return key;
 }
 
-static void answer_route(struct serve *s, const struct route *route, const struct asked *a,
+static void answer_route(struct serve *s, const struct route *route, const struct page_request *a,
 	struct loopback_answer *out)
 {
 	auto_free char *key = route->kept ? key_of(s, route, a) : NULL;
@@ -197,7 +197,7 @@ static void answer_route(struct serve *s, const struct route *route, const struc
 	size_t size;
 	struct err e;
 
-	if (key && (text = kept_get(s->kept, key, &size))) {
+	if (key && (text = answer_cache_get(s->kept, key, &size))) {
 		give(out, "application/json", text, size);
 	} else if (serve_begin(s, a->request, &e)) {
 		give_json(out, answer_error(e.text));
@@ -209,12 +209,13 @@ static void answer_route(struct serve *s, const struct route *route, const struc
 		serve_end(s);
 		give_json(out, v);
 		if (keep)
-			kept_put(s->kept, key, out->text, out->size);
+			answer_cache_put(s->kept, key, out->text, out->size);
 	}
 }
 
 /* As text where there is none: it is looked at in a window of its own. */
-static void answer_timeline(struct serve *s, const struct asked *a, struct loopback_answer *out)
+static void answer_timeline(
+	struct serve *s, const struct page_request *a, struct loopback_answer *out)
 {
 	char *page = NULL;
 	size_t size = 0;
@@ -242,7 +243,7 @@ static void answer(
 	void *ctx, const char *path, const struct loopback_request *r, struct loopback_answer *out)
 {
 	struct serve *s = ctx;
-	struct asked a;
+	struct page_request a;
 	struct err e;
 	size_t i = 0;
 
@@ -257,7 +258,7 @@ static void answer(
 		i++;
 	if (i == sizeof(routes) / sizeof(routes[0]) && strcmp(path, "/timeline") != 0)
 		return;
-	if (asked_read(r, &a, &e)) {
+	if (page_request_read(r, &a, &e)) {
 		give_json(out, answer_error(e.text));
 		out->code = MHD_HTTP_BAD_REQUEST;
 	} else if (i == sizeof(routes) / sizeof(routes[0])) {
@@ -271,7 +272,7 @@ static int make_page(struct serve *s, struct err *e)
 {
 	FILE *f = alloc_text(&s->page, &s->page_size);
 	auto_json json_t *index = json_pack("{s:i}", "version", 1);
-	auto_free char *title = alloc_format("%s - culprit serve", served_name(s->spec.session));
+	auto_free char *title = alloc_format("%s - culprit serve", subject_name(s->spec.session));
 	struct page *p = NULL;
 	int rc = page_new(&page_of_serve, &p, e);
 
@@ -297,7 +298,7 @@ int serve_open(const struct serve_spec *spec, struct serve **out, struct err *e)
 
 	s->spec = *spec;
 	s->queries = processors > 2 ? (int)processors : 2;
-	s->kept = kept_new(SERVE_KEPT_BYTES);
+	s->kept = answer_cache_new(SERVE_KEPT_BYTES);
 	pthread_mutex_init(&s->lock, NULL);
 	pthread_cond_init(&s->free, NULL);
 	rc = make_page(s, e) ?: views_read(spec->views, &s->views, e);
@@ -318,7 +319,7 @@ void serve_close(struct serve *s)
 	pthread_cond_destroy(&s->free);
 	pthread_mutex_destroy(&s->lock);
 	views_clear(&s->views);
-	kept_free(s->kept);
+	answer_cache_free(s->kept);
 	free(s->page);
 	free(s);
 }

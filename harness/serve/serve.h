@@ -6,16 +6,16 @@
 #ifndef CULPRIT_HARNESS_SERVE_SERVE_H
 #define CULPRIT_HARNESS_SERVE_SERVE_H
 
-#include "harness/serve/served.h"
+#include "harness/serve/subject.h"
 
 struct serve;
 
 /* Borrowed, and used until serve_close. */
 struct serve_spec {
-	struct served *session, *other; /* other: to compare with; or NULL */
-	const char *views;              /* folder; NULL: the user's */
-	unsigned short port;            /* 0: any that is free */
-	double timeout_s;               /* of a query */
+	struct subject *session, *other; /* other: to compare with; or NULL */
+	const char *views;               /* folder; NULL: the user's */
+	unsigned short port;             /* 0: any that is free */
+	double timeout_s;                /* of a query */
 	bool no_index;
 };
 

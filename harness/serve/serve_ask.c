@@ -38,7 +38,7 @@ static int64_t cell_of(const struct snapshot *snap, int64_t attempt)
 	return 0;
 }
 
-static int question_new(struct serve *s, const struct asked *a, const struct snapshot *snap,
+static int question_new(struct serve *s, const struct page_request *a, const struct snapshot *snap,
 	struct question *out, struct err *e)
 {
 	struct query_spec plain = serve_limits(s, a, &out->watching);
@@ -68,15 +68,16 @@ static int question_new(struct serve *s, const struct asked *a, const struct sna
 	return 0;
 }
 
-static json_t *ask(struct serve *s, const struct asked *a, const char *sql, enum view_chart chart)
+static json_t *ask(
+	struct serve *s, const struct page_request *a, const char *sql, enum view_chart chart)
 {
-	struct snapshot *snap = served_get(s->spec.session);
+	struct snapshot *snap = subject_get(s->spec.session);
 	struct query *q = NULL;
 	struct question of;
 	struct err e;
 	json_t *out;
 	int rc = question_new(s, a, snap, &of, &e)
-		?: served_ask(snap, a->attempt, &of.spec, &q, &e);
+		?: subject_ask(snap, a->attempt, &of.spec, &q, &e);
 
 	if (rc) {
 		out = answer_error(e.text);
@@ -85,11 +86,12 @@ static json_t *ask(struct serve *s, const struct asked *a, const char *sql, enum
 		json_object_set_new(out, "slot", json_real((double)of.spec.slot_ns / 1e9));
 		query_free(q);
 	}
-	served_put(s->spec.session, snap);
+	subject_put(s->spec.session, snap);
 	return out;
 }
 
-json_t *serve_find_view(struct serve *s, const struct asked *a, char **sql, enum view_chart *chart)
+json_t *serve_find_view(
+	struct serve *s, const struct page_request *a, char **sql, enum view_chart *chart)
 {
 	const struct view *v;
 	json_t *wrong = NULL;
@@ -108,7 +110,7 @@ json_t *serve_find_view(struct serve *s, const struct asked *a, char **sql, enum
 	return wrong;
 }
 
-json_t *serve_panel(struct serve *s, const struct asked *a)
+json_t *serve_panel(struct serve *s, const struct page_request *a)
 {
 	auto_free char *sql = NULL;
 	enum view_chart chart;
@@ -117,7 +119,7 @@ json_t *serve_panel(struct serve *s, const struct asked *a)
 	return wrong ? wrong : ask(s, a, sql, chart);
 }
 
-json_t *serve_own_query(struct serve *s, const struct asked *a)
+json_t *serve_own_query(struct serve *s, const struct page_request *a)
 {
 	const char *chart = loopback_argument(a->request, "chart");
 
@@ -130,7 +132,7 @@ json_t *serve_own_query(struct serve *s, const struct asked *a)
 /* ---- events ---- */
 
 struct source {
-	const struct asked *asked;
+	const struct page_request *asked;
 	const struct snapshot *snap;
 	struct query_spec spec;
 	struct query *q;
@@ -146,7 +148,7 @@ static int source_open(void *ctx, int64_t from_ns, int64_t to_ns, struct query *
 	spec.focus.in_time = true;
 	spec.focus.from_ns = from_ns;
 	spec.focus.to_ns = to_ns;
-	rc = served_ask(s->snap, s->asked->attempt, &spec, &s->q, e);
+	rc = subject_ask(s->snap, s->asked->attempt, &spec, &s->q, e);
 	*q = s->q;
 	return rc;
 }
@@ -159,9 +161,9 @@ static void source_close(void *ctx)
 	s->q = NULL;
 }
 
-json_t *serve_events(struct serve *s, const struct asked *a)
+json_t *serve_events(struct serve *s, const struct page_request *a)
 {
-	struct snapshot *snap = served_get(s->spec.session);
+	struct snapshot *snap = subject_get(s->spec.session);
 	struct watching w;
 	struct source source = {.asked = a, .snap = snap, .spec = serve_limits(s, a, &w)};
 	const struct answer_source of = {source_open, source_close, &source};
@@ -182,29 +184,29 @@ json_t *serve_events(struct serve *s, const struct asked *a)
 
 		out = answer_events(&of, &page);
 	}
-	served_put(s->spec.session, snap);
+	subject_put(s->spec.session, snap);
 	return out;
 }
 
 /* ---- comparing ---- */
 
-static char *side_name(struct served *of, const struct snapshot *snap, int64_t attempt)
+static char *side_name(struct subject *of, const struct snapshot *snap, int64_t attempt)
 {
 	const json_t *row;
 	size_t i;
 
 	json_array_foreach(snap->attempts, i, row)
 		if (jget_int(row, "attempt") == attempt)
-			return alloc_format("%s: cell %lld, %s", served_name(of),
+			return alloc_format("%s: cell %lld, %s", subject_name(of),
 				(long long)jget_int(row, "cell"), jget_text(row, "text"));
-	return alloc_copy(served_name(of));
+	return alloc_copy(subject_name(of));
 }
 
 /* Both sides look at what the focus says, but for its stretch of time. */
-json_t *serve_compared(struct serve *s, const struct asked *a)
+json_t *serve_compared(struct serve *s, const struct page_request *a)
 {
-	struct served *other = s->spec.other ? s->spec.other : s->spec.session;
-	struct snapshot *one = served_get(s->spec.session), *two = served_get(other);
+	struct subject *other = s->spec.other ? s->spec.other : s->spec.session;
+	struct snapshot *one = subject_get(s->spec.session), *two = subject_get(other);
 	auto_free char *one_name = side_name(s->spec.session, one, a->attempt);
 	auto_free char *two_name = side_name(other, two, a->other);
 	struct query *p = NULL, *q = NULL;
@@ -216,7 +218,8 @@ json_t *serve_compared(struct serve *s, const struct asked *a)
 
 	spec.focus = a->focus;
 	spec.focus.in_time = false;
-	rc = served_ask(one, a->attempt, &spec, &p, &e) ?: served_ask(two, a->other, &spec, &q, &e);
+	rc = subject_ask(one, a->attempt, &spec, &p, &e)
+		?: subject_ask(two, a->other, &spec, &q, &e);
 	if (!rc) {
 		const struct compare_side x = {one_name, p}, y = {two_name, q};
 
@@ -224,7 +227,7 @@ json_t *serve_compared(struct serve *s, const struct asked *a)
 	}
 	query_free(p);
 	query_free(q);
-	served_put(s->spec.session, one);
-	served_put(other, two);
+	subject_put(s->spec.session, one);
+	subject_put(other, two);
 	return rc ? answer_error(e.text) : out;
 }

@@ -5,7 +5,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "harness/serve/kept.h"
+#include "harness/serve/answer_cache.h"
 #include "harness/serve/serve.h"
 #include "harness/serve/views.h"
 #include "harness/web/loopback.h"
@@ -24,13 +24,13 @@ struct serve {
 	char *page;
 	size_t page_size;
 	atomic_bool ending;
-	struct kept *kept;
+	struct answer_cache *kept;
 	pthread_mutex_t lock; /* of what follows */
 	pthread_cond_t free;  /* a query may begin */
 	int queries;          /* that may begin */
 	struct views views;
 	struct {
-		const struct served *of;
+		const struct subject *of;
 		uint64_t generation;
 		int64_t attempt;
 		struct query_extent extent;
@@ -39,7 +39,7 @@ struct serve {
 };
 
 /* A request's arguments, checked. */
-struct asked {
+struct page_request {
 	const struct loopback_request *request;
 	int64_t attempt;
 	struct query_focus focus;
@@ -48,12 +48,12 @@ struct asked {
 	int64_t other; /* attempt to compare with */
 };
 /* -EINVAL names the argument. */
-int asked_read(const struct loopback_request *r, struct asked *out, struct err *e);
+int page_request_read(const struct loopback_request *r, struct page_request *out, struct err *e);
 
 /* The page of an attempt's timeline (0: of the first choice), of the asked stretch of time; the
  * caller frees it. -ENOENT: there is none. */
 int serve_timeline(
-	struct serve *s, const struct asked *a, char **page, size_t *size, struct err *e);
+	struct serve *s, const struct page_request *a, char **page, size_t *size, struct err *e);
 
 /* Waits until a query may begin. -EINTR: nobody wants it any more; -EBUSY: it waited too long. */
 int serve_begin(struct serve *s, const struct loopback_request *r, struct err *e);
@@ -64,10 +64,10 @@ struct watching {
 	const struct loopback_request *request;
 	double looked_s;
 };
-struct query_spec serve_limits(struct serve *s, const struct asked *a, struct watching *w);
+struct query_spec serve_limits(struct serve *s, const struct page_request *a, struct watching *w);
 
 /* From when to when the attempt's logs reach; kept until there is more. */
-int serve_extent(struct serve *s, const struct served *of, const struct snapshot *snap,
+int serve_extent(struct serve *s, const struct subject *of, const struct snapshot *snap,
 	int64_t attempt, const struct query_spec *spec, struct query_extent *out, struct err *e);
 
 /* A round number of ns (1, 2 or 5 times a power of ten), so that 'span_ns' has at most 'points' of
@@ -75,13 +75,14 @@ int serve_extent(struct serve *s, const struct served *of, const struct snapshot
 int64_t serve_slot(int64_t span_ns, uint64_t points);
 
 /* Answers, as JSON: new references, never NULL. */
-json_t *serve_state(struct serve *s, const struct asked *a);
-json_t *serve_panel(struct serve *s, const struct asked *a);
-json_t *serve_own_query(struct serve *s, const struct asked *a);
-json_t *serve_events(struct serve *s, const struct asked *a);
-json_t *serve_compared(struct serve *s, const struct asked *a);
+json_t *serve_state(struct serve *s, const struct page_request *a);
+json_t *serve_panel(struct serve *s, const struct page_request *a);
+json_t *serve_own_query(struct serve *s, const struct page_request *a);
+json_t *serve_events(struct serve *s, const struct page_request *a);
+json_t *serve_compared(struct serve *s, const struct page_request *a);
 
 /* The view that the request names: NULL, with its query, which the caller frees; or an error. */
-json_t *serve_find_view(struct serve *s, const struct asked *a, char **sql, enum view_chart *chart);
+json_t *serve_find_view(
+	struct serve *s, const struct page_request *a, char **sql, enum view_chart *chart);
 
 #endif

@@ -9,18 +9,18 @@
 #include "harness/serve/serve_impl.h"
 #include "harness/timeline/cell.h"
 
-static int64_t cell_of(struct served *session, int64_t *attempt)
+static int64_t cell_of(struct subject *session, int64_t *attempt)
 {
-	struct snapshot *snap = served_get(session);
+	struct snapshot *snap = subject_get(session);
 	int64_t cell = 0;
 	const json_t *one;
 	size_t i;
 
-	*attempt = *attempt ? *attempt : served_first_choice(session, snap);
+	*attempt = *attempt ? *attempt : subject_first_choice(session, snap);
 	json_array_foreach(snap->attempts, i, one)
 		if (jget_int(one, "attempt") == *attempt)
 			cell = jget_int(one, "cell");
-	served_put(session, snap);
+	subject_put(session, snap);
 	return cell;
 }
 
@@ -42,13 +42,14 @@ static int write_page(struct store *store, const json_t *row, const struct cell_
 	return rc;
 }
 
-int serve_timeline(struct serve *s, const struct asked *a, char **page, size_t *size, struct err *e)
+int serve_timeline(
+	struct serve *s, const struct page_request *a, char **page, size_t *size, struct err *e)
 {
 	const struct query_focus *focus = &a->focus;
 	const struct cell_options what = {
 		.from_s = focus->in_time ? (double)focus->from_ns / 1e9 : 0,
 		.to_s = focus->in_time ? (double)focus->to_ns / 1e9 : 0};
-	const char *folder = served_folder(s->spec.session);
+	const char *folder = subject_folder(s->spec.session);
 	auto_json json_t *row = NULL;
 	struct store *store = NULL;
 	int64_t attempt = a->attempt, cell;

@@ -10,7 +10,7 @@
 #include "harness/base/alloc.h"
 #include "harness/base/auto.h"
 #include "harness/base/jget.h"
-#include "harness/judging/written.h"
+#include "harness/judging/writings.h"
 #include "harness/timeline/cell_impl.h"
 
 /* ---- which cell ---- */
@@ -48,14 +48,14 @@ int cell_choose(struct store *s, int64_t number, size_t recording, json_t **out,
 		return err_set(e, -ENOENT, "the run has no confirmed cell %lld", (long long)number);
 	if (!best)
 		return err_set(e, -ENOENT, "'%s' has no confirmed cell yet", store_folder(s));
-	return written_choose(best, recording, out, e);
+	return writing_choose(best, recording, out, e);
 }
 
 char *cell_title(const struct store *s, const json_t *row)
 {
 	const json_t *victims = jget(row, "victims"), *v;
 	const char *workload = jget_text(row, "workload"), *fault = jget_text(row, "fault");
-	auto_free char *written = written_name(row);
+	auto_free char *written = writing_name(row);
 	size_t i, size;
 	char *text;
 	FILE *f = alloc_text(&text, &size);
@@ -258,7 +258,7 @@ static int fill(struct filling *c, struct store *s, struct cell_found *found, st
 {
 	auto_free char *fs = NULL, *name = NULL, *title = cell_title(s, c->row);
 	auto_free char *folder = places_folder(store_folder(s), c->row);
-	auto_free char *written = written_name(c->row);
+	auto_free char *written = writing_name(c->row);
 	int rc = begin(c, s, found, e);
 	struct err unread;
 

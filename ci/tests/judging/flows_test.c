@@ -19,8 +19,8 @@
 #include "harness/base/file.h"
 #include "harness/base/jget.h"
 #include "harness/judging/flows.h"
-#include "harness/judging/recorded.h"
-#include "harness/judging/written.h"
+#include "harness/judging/run_logs.h"
+#include "harness/judging/writings.h"
 
 static char root[] = "/tmp/culprit-flows-test-XXXXXX";
 static unsigned runs;
@@ -200,19 +200,19 @@ static void test_what_a_recorder_wrote(void **state)
 	bool never;
 
 	(void)state;
-	assert_int_equal(written_count(row, &never), 2);
+	assert_int_equal(writing_count(row, &never), 2);
 	assert_false(never);
-	first = written_row(row, 1);
-	second = written_row(row, 2);
-	assert_null(written_row(row, 0));
-	assert_null(written_row(row, 3));
+	first = writing_row(row, 1);
+	second = writing_row(row, 2);
+	assert_null(writing_row(row, 0));
+	assert_null(writing_row(row, 3));
 	/* The first begins with the cell, though the ring is longer. */
 	assert_float_equal(jget_real(jget(first, "written"), "from_s"), 0, 1e-6);
 	assert_float_equal(jget_real(jget(first, "written"), "to_s"), 15, 1e-6);
 	assert_float_equal(jget_real(jget(second, "written"), "from_s"), 10, 1e-6);
-	assert_int_equal(written_choose(row, 0, &last, &e), 0);
+	assert_int_equal(writing_choose(row, 0, &last, &e), 0);
 	assert_true(json_equal(last, second));
-	assert_int_equal(written_choose(row, 3, &none, &e), -ENOENT);
+	assert_int_equal(writing_choose(row, 3, &none, &e), -ENOENT);
 	assert_null(none);
 	assert_string_equal(e.text,
 		"cell 1: its flight recorder was written 2 times, so there is no recording 3");
@@ -235,13 +235,13 @@ static void test_queries_see_it(void **state)
 {
 	struct store *store = make_recorded(recorder_detail(start_ns + 1, start_ns + 2));
 	const struct query_log *logs;
-	struct recorded *r;
+	struct run_logs *r;
 	size_t n;
 	struct err e;
 
 	(void)state;
-	assert_int_equal(recorded_new(store, 1, 0, &r, &e), 0);
-	logs = recorded_logs(r, &n);
+	assert_int_equal(run_logs_new(store, 1, 0, &r, &e), 0);
+	logs = run_logs_list(r, &n);
 	assert_int_equal(n, 6);
 	assert_string_equal(logs[0].name, "cells/0001.1/c1.fs.trace");
 	assert_string_equal(logs[2].name, "cells/0001.1/recorder.1/c1.fs.trace");
@@ -249,13 +249,13 @@ static void test_queries_see_it(void **state)
 	assert_string_equal(logs[5].node, "s1");
 	assert_int_equal(logs[5].spec.owner, OWNER_SERVER);
 	assert_int_equal(logs[5].cell, 1);
-	recorded_free(r);
-	assert_int_equal(recorded_new(store, 0, 2, &r, &e), 0);
-	logs = recorded_logs(r, &n);
+	run_logs_free(r);
+	assert_int_equal(run_logs_new(store, 0, 2, &r, &e), 0);
+	logs = run_logs_list(r, &n);
 	assert_int_equal(n, 2);
 	assert_string_equal(logs[0].name, "cells/0001.1/recorder.2/c1.fs.trace");
-	recorded_free(r);
-	assert_int_equal(recorded_new(store, 0, 3, &r, &e), -EINVAL);
+	run_logs_free(r);
+	assert_int_equal(run_logs_new(store, 0, 3, &r, &e), -EINVAL);
 	assert_non_null(strstr(e.text, "has no recording 3 of a flight recorder"));
 	store_close(store);
 }
@@ -270,12 +270,12 @@ static void test_a_recorder_that_was_never_written(void **state)
 	bool never;
 
 	(void)state;
-	assert_int_equal(written_count(row, &never), 0);
+	assert_int_equal(writing_count(row, &never), 0);
 	assert_true(never);
 	assert_string_equal(why,
 		"its flight recorder was never written: its trigger was asked 31 times and held 0 "
 		"times");
-	assert_int_equal(written_choose(row, 0, &same, &e), 0);
+	assert_int_equal(writing_choose(row, 0, &same, &e), 0);
 	assert_true(same == row);
 	store_close(store);
 }

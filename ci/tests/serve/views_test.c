@@ -20,7 +20,7 @@
 #include "harness/base/jget.h"
 #include "harness/serve/answer.h"
 #include "harness/serve/dots.h"
-#include "harness/serve/kept.h"
+#include "harness/serve/answer_cache.h"
 #include "harness/serve/views.h"
 
 static char log_path[128], folder[128];
@@ -213,33 +213,33 @@ static void test_dots(void **state)
 	dots_free(d);
 }
 
-static void put(struct kept *k, const char *key, const char *text)
+static void put(struct answer_cache *k, const char *key, const char *text)
 {
-	kept_put(k, key, text, strlen(text));
+	answer_cache_put(k, key, text, strlen(text));
 }
 
-static bool has(struct kept *k, const char *key, const char *text)
+static bool has(struct answer_cache *k, const char *key, const char *text)
 {
 	size_t size = 0;
-	auto_free char *got = kept_get(k, key, &size);
+	auto_free char *got = answer_cache_get(k, key, &size);
 
 	return got && size == strlen(text) && !strcmp(got, text);
 }
 
 static void test_kept(void **state)
 {
-	struct kept *k = kept_new(20000);
+	struct answer_cache *k = answer_cache_new(20000);
 	auto_free char *large = alloc_format("%*s", 11000, "x");
 	size_t size, left = 0;
 
 	(void)state;
-	assert_null(kept_get(k, "a", &size));
+	assert_null(answer_cache_get(k, "a", &size));
 	put(k, "a", "1");
 	put(k, "b", "2");
 	put(k, "a", "3");
 	assert_true(has(k, "a", "3") && has(k, "b", "2"));
 	put(k, "large", large); /* more than half of the room */
-	assert_null(kept_get(k, "large", &size));
+	assert_null(answer_cache_get(k, "large", &size));
 	assert_true(has(k, "a", "3"));
 	for (int i = 0; i < 100; i++) {
 		auto_free char *key = alloc_format("%d", i);
@@ -251,13 +251,13 @@ static void test_kept(void **state)
 	}
 	for (int i = 0; i < 100; i++) {
 		auto_free char *key = alloc_format("%d", i);
-		auto_free char *got = kept_get(k, key, &size);
+		auto_free char *got = answer_cache_get(k, key, &size);
 
 		left += got != NULL;
 	}
 	assert_in_range(left, 10, 19);
-	assert_null(kept_get(k, "b", &size));
-	kept_free(k);
+	assert_null(answer_cache_get(k, "b", &size));
+	answer_cache_free(k);
 }
 
 static int setup(void **state)

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "harness/web/timeline/columns.h"
-#include "harness/web/timeline/joints.h"
+#include "harness/web/timeline/arrow_index.h"
 #include "harness/web/timeline/lanes.h"
 
 static int compare_numbers(const void *a, const void *b)
@@ -258,7 +258,7 @@ static void test_joints(void **state)
 {
 	struct timeline *t = made();
 	int32_t track = timeline_track(t, -1, TIMELINE_NODE, "s1");
-	struct joints j;
+	struct arrow_index j;
 
 	(void)state;
 	for (int i = 0; i < 3; i++)
@@ -266,15 +266,15 @@ static void test_joints(void **state)
 	timeline_arrow_add(t, 0, 2, TIMELINE_EXACT);
 	timeline_arrow_add(t, 2, 1, TIMELINE_EXACT);
 	timeline_arrow_add(t, 2, 0, TIMELINE_EXACT);
-	assert_int_equal(joints_init(&j, t, NULL), 0);
+	assert_int_equal(arrow_index_init(&j, t, NULL), 0);
 	assert_int_equal(j.out_first[0 + 2] - j.out_first[0 + 1], 1);
 	assert_int_equal(j.out_first[1 + 2] - j.out_first[1 + 1], 0);
 	assert_int_equal(j.out_first[2 + 2] - j.out_first[2 + 1], 2);
 	assert_int_equal(j.out[j.out_first[2 + 1]], 1);
 	assert_int_equal(j.into[j.into_first[0 + 1]], 2);
-	assert_false(joints_leads_on(&j, 0));
-	assert_true(joints_leads_on(&j, 1));
-	joints_clear(&j);
+	assert_false(arrow_index_leads_on(&j, 0));
+	assert_true(arrow_index_leads_on(&j, 1));
+	arrow_index_clear(&j);
 	timeline_free(t);
 }
 

@@ -15,7 +15,7 @@
 
 #include "ci/tests/scratch.h"
 #include "harness/live/follow.h"
-#include "harness/live/pieces.h"
+#include "harness/live/chunks.h"
 #include "harness/live/poll.h"
 
 static char path[128];
@@ -184,11 +184,11 @@ static void tell(void *ctx, const char *sentence)
 
 static const struct import_sink sink = {NULL, take_series, take_sample, NULL};
 
-static int feed(struct pieces *p, const char *text)
+static int feed(struct chunks *p, const char *text)
 {
 	static const bool failed;
 	struct err e;
-	int rc = pieces_feed(p, text, strlen(text), &failed, &e);
+	int rc = chunks_feed(p, text, strlen(text), &failed, &e);
 
 	if (rc)
 		tell(NULL, e.text);
@@ -201,19 +201,19 @@ static void expect(char *text, const char *what)
 	*text = '\0';
 }
 
-static struct pieces csv(void)
+static struct chunks csv(void)
 {
 	const struct import_format *f = import_formats;
 
 	while (strcmp(f->name, "csv"))
 		f++;
 	*seen = *said = '\0';
-	return (struct pieces){.source = "log", .format = f, .sink = sink, .tell = tell};
+	return (struct chunks){.source = "log", .format = f, .sink = sink, .tell = tell};
 }
 
 static void the_head_holds_for_every_piece(void **state)
 {
-	struct pieces p = csv();
+	struct chunks p = csv();
 
 	(void)state;
 	assert_int_equal(feed(&p, "# made by hand\n"), 0);
@@ -223,19 +223,19 @@ static void the_head_holds_for_every_piece(void **state)
 	assert_int_equal(feed(&p, "1700000002,d1,x,3\n"), 0);
 	expect(seen, "1@1700000000=1 2@1700000001=2 1@1700000002=3 ");
 	/* Another file with another order of columns, then one without a head. */
-	pieces_new_file(&p);
+	chunks_new_file(&p);
 	assert_int_equal(feed(&p, "value,time,disk,metric\n4,1700000003,d1,x\n"), 0);
-	pieces_new_file(&p);
+	chunks_new_file(&p);
 	assert_int_equal(feed(&p, "5,1700000004,d1,x\n"), 0);
-	pieces_new_file(&p);
+	chunks_new_file(&p);
 	assert_int_equal(feed(&p, "value,time,disk,metric\n6,1700000005,d1,x\n"), 0);
 	expect(seen, "1@1700000003=4 1@1700000004=5 1@1700000005=6 ");
-	pieces_clear(&p);
+	chunks_clear(&p);
 }
 
 static void the_first_piece_decides_on_the_key(void **state)
 {
-	struct pieces p = csv();
+	struct chunks p = csv();
 
 	(void)state;
 	assert_int_equal(feed(&p,
@@ -251,12 +251,12 @@ static void the_first_piece_decides_on_the_key(void **state)
 	assert_int_equal(feed(&p, "1700000002,h1,d2,6\n"), 0);
 	expect(seen, "1@1700000002=5 2@1700000002=6 ");
 	expect(said, "");
-	pieces_clear(&p);
+	chunks_clear(&p);
 }
 
 static void a_key_that_fails_later_is_an_error(void **state)
 {
-	struct pieces p = csv();
+	struct chunks p = csv();
 	char text[2000] = "";
 
 	(void)state;
@@ -271,23 +271,23 @@ static void a_key_that_fails_later_is_an_error(void **state)
 	expect(said,
 		"log:1: 10 of 20 rows repeat a time of their series; what separates them is "
 		"in 'name': add it by --group, or name it by --member|");
-	pieces_clear(&p);
+	chunks_clear(&p);
 }
 
 static void names_in_a_comment_hold_for_every_piece(void **state)
 {
-	struct pieces p = csv();
+	struct chunks p = csv();
 
 	(void)state;
 	assert_int_equal(feed(&p, "#UTC,[DSK:d1]RdWait,[DSK:d2]RdWait\n1700000000,1,2\n"), 0);
 	assert_int_equal(feed(&p, "1700000001,3,4\n"), 0);
 	expect(seen, "1@1700000000=1 2@1700000000=2 1@1700000001=3 2@1700000001=4 ");
-	pieces_clear(&p);
+	chunks_clear(&p);
 }
 
 static void wrong_lines_are_skipped_and_told_by_number(void **state)
 {
-	struct pieces p = csv();
+	struct chunks p = csv();
 
 	(void)state;
 	assert_int_equal(feed(&p, "time,disk,metric,value\n1700000000,d1,x,1\n"), 0);
@@ -303,20 +303,20 @@ static void wrong_lines_are_skipped_and_told_by_number(void **state)
 		assert_int_equal(feed(&p, "x\n"), 0);
 	assert_int_equal(p.skipped, 52);
 	assert_true(strlen(said) < 1000);
-	pieces_clear(&p);
+	chunks_clear(&p);
 }
 
 static void another_kind_of_file_is_refused(void **state)
 {
-	struct pieces p = csv();
+	struct chunks p = csv();
 
 	(void)state;
 	assert_int_equal(feed(&p, "no,such,columns\n1,2,3\n"), -EINVAL);
 	assert_non_null(strstr(said, "log:1: "));
-	pieces_clear(&p);
+	chunks_clear(&p);
 	p = csv();
 	assert_int_equal(feed(&p, "time,disk,metric,value\n1,2\n"), -EINVAL);
-	pieces_clear(&p);
+	chunks_clear(&p);
 }
 
 /* --- a server --- */

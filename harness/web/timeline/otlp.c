@@ -10,13 +10,13 @@
 #include "harness/base/alloc.h"
 #include "harness/base/hash.h"
 #include "harness/web/timeline/detail.h"
-#include "harness/web/timeline/joints.h"
+#include "harness/web/timeline/arrow_index.h"
 
 enum { KIND_INTERNAL = 1, STATUS_ERROR = 2 };
 
 struct otlp {
 	struct timeline *t;
-	struct joints joints;
+	struct arrow_index joints;
 	struct detail detail; /* which slices arrows join */
 	FILE *f;
 	uint64_t run; /* in the trace ids, so that those of two runs differ */
@@ -107,10 +107,10 @@ static void put_ids(struct otlp *o, const char *trace, const char *span, uint32_
 /* The first arrow that leads on into a slice comes from its parent; the others are links. */
 static uint32_t put_parent(struct otlp *o, uint32_t number)
 {
-	const struct joints *j = &o->joints;
+	const struct arrow_index *j = &o->joints;
 
 	for (uint32_t i = j->into_first[number + 1]; i < j->into_first[number + 2]; i++)
-		if (joints_leads_on(j, j->into[i])) {
+		if (arrow_index_leads_on(j, j->into[i])) {
 			fprintf(o->f, ",\"parentSpanId\":\"%016" PRIx64 "\"",
 				j->arrows[j->into[i]].from + (uint64_t)1);
 			return i;
@@ -122,7 +122,7 @@ static const char *const links[] = {"exact", "by thread", "by content"};
 
 static void put_links(struct otlp *o, uint32_t number, uint32_t parent)
 {
-	const struct joints *j = &o->joints;
+	const struct arrow_index *j = &o->joints;
 	bool first = true;
 
 	for (uint32_t i = j->into_first[number + 1]; i < j->into_first[number + 2]; i++) {
@@ -239,7 +239,7 @@ int timeline_otlp(struct timeline *t, FILE *f, struct err *e)
 	int rc = timeline_failed(t, e);
 
 	if (!rc)
-		rc = joints_init(&o.joints, t, e);
+		rc = arrow_index_init(&o.joints, t, e);
 	if (!rc) {
 		detail_init(&o.detail, t);
 		fputs("{\"resourceSpans\":[", f);
@@ -248,6 +248,6 @@ int timeline_otlp(struct timeline *t, FILE *f, struct err *e)
 		rc = timeline_failed(t, e);
 	}
 	detail_clear(&o.detail);
-	joints_clear(&o.joints);
+	arrow_index_clear(&o.joints);
 	return rc ? rc : timeline_written(f, e);
 }

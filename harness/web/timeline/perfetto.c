@@ -9,7 +9,7 @@
 
 #include "harness/base/alloc.h"
 #include "harness/web/timeline/columns.h"
-#include "harness/web/timeline/joints.h"
+#include "harness/web/timeline/arrow_index.h"
 
 /* Field numbers. */
 enum { TRACE_PACKET = 1 };
@@ -59,7 +59,7 @@ struct lane {
 
 struct writer {
 	struct timeline *t;
-	struct joints joints;
+	struct arrow_index joints;
 	FILE *f;
 	struct timeline_column packet, event, interned, part;
 	uint8_t *written; /* bits by word */
@@ -285,18 +285,18 @@ static void put_annotations(struct writer *w, const struct stored *s, bool with_
 /* An arrow is a flow of its own; Perfetto draws flows only forward in time. */
 static void put_flows(struct writer *w, uint32_t number)
 {
-	const struct joints *j = &w->joints;
+	const struct arrow_index *j = &w->joints;
 
 	for (uint32_t i = j->out_first[number + 1]; i < j->out_first[number + 2]; i++) {
 		uint64_t id = j->out[i] + 1ull;
 
-		if (joints_leads_on(j, j->out[i]))
+		if (arrow_index_leads_on(j, j->out[i]))
 			put_fixed(&w->event, EVENT_FLOW, &id);
 	}
 	for (uint32_t i = j->into_first[number + 1]; i < j->into_first[number + 2]; i++) {
 		uint64_t id = j->into[i] + 1ull;
 
-		if (joints_leads_on(j, j->into[i]))
+		if (arrow_index_leads_on(j, j->into[i]))
 			put_fixed(&w->event, EVENT_FLOW_END, &id);
 	}
 }
@@ -378,7 +378,7 @@ static void put_marks(struct writer *w)
 
 static void writer_clear(struct writer *w)
 {
-	joints_clear(&w->joints);
+	arrow_index_clear(&w->joints);
 	column_clear(&w->packet);
 	column_clear(&w->event);
 	column_clear(&w->interned);
@@ -393,7 +393,7 @@ int timeline_perfetto(struct timeline *t, FILE *f, struct err *e)
 	int rc = timeline_failed(t, e);
 
 	if (!rc)
-		rc = joints_init(&w.joints, t, e);
+		rc = arrow_index_init(&w.joints, t, e);
 	if (!rc) {
 		w.written = alloc_zero(t->words.n, 1);
 		w.lanes = alloc_zero(LANES, sizeof(*w.lanes));

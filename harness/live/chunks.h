@@ -5,8 +5,8 @@
  *
  * A line that the reader refuses is told and skipped.
  */
-#ifndef CULPRIT_HARNESS_LIVE_PIECES_H
-#define CULPRIT_HARNESS_LIVE_PIECES_H
+#ifndef CULPRIT_HARNESS_LIVE_CHUNKS_H
+#define CULPRIT_HARNESS_LIVE_CHUNKS_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -15,7 +15,7 @@
 #include "diag/import/import.h"
 #include "harness/base/err.h"
 
-struct pieces {
+struct chunks {
 	const char *source; /* as messages call it */
 	const struct import_format *format;
 	struct import_options how;
@@ -30,14 +30,14 @@ struct pieces {
 	uint64_t line;                           /* lines of this file before the piece */
 	uint64_t samples, skipped, told;
 };
-void pieces_clear(struct pieces *p);
+void chunks_clear(struct chunks *p);
 
 /* Another file begins. It may lack a head: then the last one's goes on. */
-void pieces_new_file(struct pieces *p);
+void chunks_new_file(struct chunks *p);
 
 /* Whole lines. -EINVAL: the head is wrong, or nothing could be read from the first piece; or what
  * the sink returned, if 'sink_failed'. */
-int pieces_feed(
-	struct pieces *p, const char *text, size_t size, const bool *sink_failed, struct err *e);
+int chunks_feed(
+	struct chunks *p, const char *text, size_t size, const bool *sink_failed, struct err *e);
 
 #endif

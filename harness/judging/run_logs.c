@@ -1,5 +1,5 @@
 /* Lists the logs of a run for queries. */
-#include "harness/judging/recorded.h"
+#include "harness/judging/run_logs.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -17,14 +17,14 @@ struct described {
 	struct places places;
 };
 
-struct recorded {
+struct run_logs {
 	struct query_log *logs;
 	size_t n;
 	struct described **attempts;
 	size_t n_attempts;
 };
 
-const struct recorded_table recorded_tables[] = {
+const struct run_logs_table run_logs_tables[] = {
 	{"cells", "cell", "the run's plan",
 		{"number", "training", "workload", "workload_params", "fault", "fault_params",
 			"resource", "repeat", "victims", "skipped", "tracer"}},
@@ -39,7 +39,7 @@ const struct recorded_table recorded_tables[] = {
 	{0},
 };
 
-int recorded_rows(struct store *s, const struct recorded_table *t, json_t **rows, struct err *e)
+int run_logs_rows(struct store *s, const struct run_logs_table *t, json_t **rows, struct err *e)
 {
 	int rc = store_table(s, t->of, rows, e);
 
@@ -67,7 +67,7 @@ static int log_of(const char *file, size_t *node)
 	return -1;
 }
 
-static void add_log(struct recorded *r, const struct described *d, const json_t *row,
+static void add_log(struct run_logs *r, const struct described *d, const json_t *row,
 	const char *run, const char *folder, const char *file)
 {
 	size_t node_length = 0;
@@ -98,7 +98,7 @@ static void add_log(struct recorded *r, const struct described *d, const json_t 
 		log->spec.owner = OWNER_APP;
 }
 
-static int read_folder(struct recorded *r, const struct described *d, const json_t *row,
+static int read_folder(struct run_logs *r, const struct described *d, const json_t *row,
 	const char *run, const char *name, struct err *e)
 {
 	auto_free char *path = alloc_format("%s/%s", run, name);
@@ -116,7 +116,7 @@ static int read_folder(struct recorded *r, const struct described *d, const json
 }
 
 static int read_attempt(
-	struct recorded *r, struct store *s, const json_t *row, size_t recording, struct err *e)
+	struct run_logs *r, struct store *s, const json_t *row, size_t recording, struct err *e)
 {
 	auto_free char *name = alloc_format("cells/%04lld.%lld", (long long)jget_int(row, "cell"),
 		(long long)jget_int(row, "number"));
@@ -143,10 +143,10 @@ static int read_attempt(
 	return rc;
 }
 
-int recorded_new(
-	struct store *s, int64_t cell, size_t recording, struct recorded **out, struct err *e)
+int run_logs_new(
+	struct store *s, int64_t cell, size_t recording, struct run_logs **out, struct err *e)
 {
-	struct recorded *r = alloc_zero(1, sizeof(*r));
+	struct run_logs *r = alloc_zero(1, sizeof(*r));
 	json_auto_t *rows = NULL;
 	bool found = false;
 	json_t *row;
@@ -172,13 +172,13 @@ int recorded_new(
 	else if (!rc && !r->n)
 		rc = err_set(e, -EINVAL, "'%s' has no logs", store_folder(s));
 	if (rc)
-		recorded_free(r);
+		run_logs_free(r);
 	else
 		*out = r;
 	return rc;
 }
 
-void recorded_free(struct recorded *r)
+void run_logs_free(struct run_logs *r)
 {
 	if (!r)
 		return;
@@ -197,7 +197,7 @@ void recorded_free(struct recorded *r)
 	free(r);
 }
 
-const struct query_log *recorded_logs(const struct recorded *r, size_t *n)
+const struct query_log *run_logs_list(const struct run_logs *r, size_t *n)
 {
 	*n = r->n;
 	return r->logs;

@@ -7,16 +7,16 @@
 #include "harness/base/auto.h"
 #include "harness/base/jget.h"
 #include "harness/base/text.h"
-#include "harness/serve/served_impl.h"
+#include "harness/serve/subject_impl.h"
 
-enum { CELLS, ATTEMPTS, VERDICTS }; /* in the order of recorded_tables */
+enum { CELLS, ATTEMPTS, VERDICTS }; /* in the order of run_logs_tables */
 
 static const json_t *rows(const struct snapshot *snap, size_t i)
 {
 	return snap->run ? run_tables_rows(snap->run, i) : NULL;
 }
 
-json_t *served_clean(const char *s)
+json_t *subject_clean(const char *s)
 {
 	const size_t n = s ? text_clean(s, (char[1]){""}, 1) : 0;
 	auto_free char *out = alloc_zero(n + 1, 1);
@@ -72,7 +72,7 @@ static char *text_of(const json_t *cell, const json_t *victims)
 	return text;
 }
 
-char *served_cell_title(const struct snapshot *snap, int64_t number, int64_t attempt)
+char *subject_cell_title(const struct snapshot *snap, int64_t number, int64_t attempt)
 {
 	const json_t *cell = cell_of(snap, number);
 	auto_json json_t *victims = victims_of(cell);
@@ -83,7 +83,7 @@ char *served_cell_title(const struct snapshot *snap, int64_t number, int64_t att
 		: alloc_format("cell %lld: %s", (long long)number, text);
 }
 
-char *served_cell_victim(const struct snapshot *snap, int64_t number)
+char *subject_cell_victim(const struct snapshot *snap, int64_t number)
 {
 	auto_json json_t *victims = victims_of(cell_of(snap, number));
 	const char *first = json_string_value(json_array_get(victims, 0));
@@ -94,7 +94,7 @@ char *served_cell_victim(const struct snapshot *snap, int64_t number)
 /* An attempt whose marks are made. */
 struct marking {
 	json_t *marks;
-	const char *title;     /* served_cell_title */
+	const char *title;     /* subject_cell_title */
 	const json_t *victims; /* of its fault; none: a control */
 	int64_t start_ns;
 	double end_s;
@@ -110,18 +110,18 @@ static json_t *moment_or_null(int64_t ns, int64_t start_ns)
 	return ns ? json_real(seconds(ns, start_ns)) : json_null();
 }
 
-void served_mark_fault(json_t *marks, const char *title, const char *victim, int64_t start_ns,
-	const struct served_fault *f)
+void subject_mark_fault(json_t *marks, const char *title, const char *victim, int64_t start_ns,
+	const struct subject_fault *f)
 {
 	const char *text = strstr(title, ": ");
 
 	json_array_append_new(marks,
 		json_pack("{s:s, s:o, s:o, s:f, s:o, s:o, s:o}", "kind", "fault", "of",
-			served_clean(title), "asked", moment_or_null(f->inject_ns, start_ns),
+			subject_clean(title), "asked", moment_or_null(f->inject_ns, start_ns),
 			"from", seconds(f->onset_ns, start_ns), "to",
 			moment_or_null(f->offset_ns, start_ns), "text",
-			served_clean(text ? text + 2 : title), "server",
-			victim ? served_clean(victim) : json_null()));
+			subject_clean(text ? text + 2 : title), "server",
+			victim ? subject_clean(victim) : json_null()));
 }
 
 /* When the fault was asked for: the attempt's steps know. */
@@ -143,12 +143,12 @@ static int64_t inject_of(const json_t *row)
 
 static void mark_fault(const struct marking *m, const json_t *row)
 {
-	const struct served_fault f = {.onset_ns = jget_int(row, "onset_ns"),
+	const struct subject_fault f = {.onset_ns = jget_int(row, "onset_ns"),
 		.offset_ns = jget_int(row, "offset_ns"),
 		.inject_ns = jget_int(row, "onset_ns") ? inject_of(row) : 0};
 
 	if (f.onset_ns)
-		served_mark_fault(m->marks, m->title,
+		subject_mark_fault(m->marks, m->title,
 			json_string_value(json_array_get(m->victims, 0)), m->start_ns, &f);
 }
 
@@ -182,9 +182,9 @@ static void mark_said(const struct marking *m, const char *detector, const char 
 
 	json_array_append_new(m->marks,
 		json_pack("{s:s, s:o, s:f, s:n, s:o, s:o, s:o, s:o}", "kind", "verdict", "of",
-			served_clean(m->title), "from", from, "to", "text", served_clean(said),
-			"detector", served_clean(detector), "server",
-			server ? served_clean(server) : json_null(), "right", right));
+			subject_clean(m->title), "from", from, "to", "text", subject_clean(said),
+			"detector", subject_clean(detector), "server",
+			server ? subject_clean(server) : json_null(), "right", right));
 }
 
 static void mark_verdict(const struct marking *m, const json_t *row)
@@ -210,10 +210,10 @@ static void mark_verdict(const struct marking *m, const json_t *row)
 	}
 }
 
-json_t *served_marks(const struct snapshot *snap, const json_t *row)
+json_t *subject_marks(const struct snapshot *snap, const json_t *row)
 {
 	auto_json json_t *victims = victims_of(cell_of(snap, jget_int(row, "cell")));
-	auto_free char *title = served_cell_title(
+	auto_free char *title = subject_cell_title(
 		snap, jget_int(row, "cell"), jget_int(row, "number"));
 	const struct marking m = {.marks = json_array(),
 		.title = title,
@@ -230,7 +230,7 @@ json_t *served_marks(const struct snapshot *snap, const json_t *row)
 	return m.marks;
 }
 
-const json_t *served_attempt_rows(const struct snapshot *snap)
+const json_t *subject_attempt_rows(const struct snapshot *snap)
 {
 	return rows(snap, ATTEMPTS);
 }
@@ -261,14 +261,14 @@ static json_t *attempt_of(const struct snapshot *snap, const json_t *row)
 
 	return json_pack("{s:I, s:I, s:I, s:o, s:b, s:o, s:I, s:b, s:b, s:o}", "attempt",
 		(json_int_t)jget_int(row, "id"), "cell", (json_int_t)jget_int(row, "cell"),
-		"number", (json_int_t)jget_int(row, "number"), "outcome", served_clean(outcome),
-		"goes_on", goes_on(snap, jget_int(row, "id")), "text", served_clean(text),
+		"number", (json_int_t)jget_int(row, "number"), "outcome", subject_clean(outcome),
+		"goes_on", goes_on(snap, jget_int(row, "id")), "text", subject_clean(text),
 		"seconds", (json_int_t)jget_int(row, "seconds"), "confirmed",
 		outcome && !strcmp(outcome, "confirmed"), "faulty", is_faulty(cell), "marks",
-		served_marks(snap, row));
+		subject_marks(snap, row));
 }
 
-json_t *served_attempts(const struct snapshot *snap)
+json_t *subject_attempts(const struct snapshot *snap)
 {
 	json_t *all = json_array(), *one;
 	const json_t *row;

@@ -1,10 +1,10 @@
 /* Slices and their arrows by number, for the exports. */
-#ifndef CULPRIT_HARNESS_WEB_TIMELINE_JOINTS_H
-#define CULPRIT_HARNESS_WEB_TIMELINE_JOINTS_H
+#ifndef CULPRIT_HARNESS_WEB_TIMELINE_ARROW_INDEX_H
+#define CULPRIT_HARNESS_WEB_TIMELINE_ARROW_INDEX_H
 
 #include "harness/web/timeline/timeline_impl.h"
 
-struct joints {
+struct arrow_index {
 	uint64_t n_slices, n_arrows;
 	const struct stored_arrow *arrows;
 	int64_t *starts; /* by slice */
@@ -14,11 +14,11 @@ struct joints {
 };
 
 /* 16 bytes a slice and 8 an arrow. -E2BIG for 2^32 arrows or more. */
-int joints_init(struct joints *j, struct timeline *t, struct err *e);
-void joints_clear(struct joints *j);
+int arrow_index_init(struct arrow_index *j, struct timeline *t, struct err *e);
+void arrow_index_clear(struct arrow_index *j);
 
 /* Does the arrow lead on: to a slice that starts later, or then and was added later? So no circle
  * of arrows leads on all the way. */
-bool joints_leads_on(const struct joints *j, uint32_t arrow);
+bool arrow_index_leads_on(const struct arrow_index *j, uint32_t arrow);
 
 #endif

@@ -1,24 +1,24 @@
 /*
  * Which processes belong to the application, where logs of launchers have others, too (causal.h):
  *
- *     belong_begin(&b, &d, &in)
- *     decode_run(&d, &in, belong_event, &b, &e)
- *     belong_end(&b)                              then the results are set
+ *     membership_begin(&b, &d, &in)
+ *     decode_run(&d, &in, membership_event, &b, &e)
+ *     membership_end(&b)                              then the results are set
  */
-#ifndef CULPRIT_DIAG_CAUSAL_BELONG_H
-#define CULPRIT_DIAG_CAUSAL_BELONG_H
+#ifndef CULPRIT_DIAG_CAUSAL_MEMBERSHIP_H
+#define CULPRIT_DIAG_CAUSAL_MEMBERSHIP_H
 
 #include "diag/causal/decode.h"
 
 /* A process sends or receives on a channel. */
-struct belong_pair {
+struct membership_pair {
 	uint32_t channel, process;
 	bool receives;
 };
 
-struct belong {
+struct membership {
 	const struct decode *d;
-	struct belong_pair *pairs; /* each once, as first seen */
+	struct membership_pair *pairs; /* each once, as first seen */
 	size_t n_pairs;
 	struct map seen;
 	/* By process; the caller's to free. from: of a launcher's child that belongs, the process
@@ -31,13 +31,13 @@ struct belong {
 	const struct causal_log *outside[2];
 };
 
-void belong_begin(struct belong *b, const struct decode *d);
-int belong_event(void *belong, const struct causal_event *ev, struct err *e);
-void belong_end(struct belong *b);
+void membership_begin(struct membership *b, const struct decode *d);
+int membership_event(void *belong, const struct causal_event *ev, struct err *e);
+void membership_end(struct membership *b);
 
 /* Compares processes by the order of ranks: that of the logs; in a log, as the tree of processes
  * has them; of a launcher's children, as those who had them started are ordered. 'from' may be
  * NULL. As qsort's function. */
-int belong_compare(const struct decode *d, const uint32_t *from, uint32_t a, uint32_t b);
+int membership_compare(const struct decode *d, const uint32_t *from, uint32_t a, uint32_t b);
 
 #endif

@@ -1,5 +1,5 @@
 /* Numbers slices and arrows for exports. */
-#include "harness/web/timeline/joints.h"
+#include "harness/web/timeline/arrow_index.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 #include "harness/base/alloc.h"
 
 /* Fills 'list' with the numbers of arrows, grouped by one of their ends. */
-static void group(struct joints *j, uint32_t *first, uint32_t *list, bool by_from)
+static void group(struct arrow_index *j, uint32_t *first, uint32_t *list, bool by_from)
 {
 	for (uint64_t i = 0; i < j->n_arrows; i++)
 		first[(by_from ? j->arrows[i].from : j->arrows[i].to) + 1]++;
@@ -18,11 +18,11 @@ static void group(struct joints *j, uint32_t *first, uint32_t *list, bool by_fro
 		list[--first[(by_from ? j->arrows[i].from : j->arrows[i].to) + 1]] = (uint32_t)i;
 }
 
-int joints_init(struct joints *j, struct timeline *t, struct err *e)
+int arrow_index_init(struct arrow_index *j, struct timeline *t, struct err *e)
 {
 	const struct stored *slices = spill_map(&t->slices);
 
-	*j = (struct joints){.arrows = spill_map(&t->arrows)};
+	*j = (struct arrow_index){.arrows = spill_map(&t->arrows)};
 	j->n_slices = slices ? spill_count(&t->slices) : 0;
 	j->n_arrows = j->arrows ? spill_count(&t->arrows) : 0;
 	if (j->n_arrows >= UINT32_MAX)
@@ -40,17 +40,17 @@ int joints_init(struct joints *j, struct timeline *t, struct err *e)
 	return 0;
 }
 
-void joints_clear(struct joints *j)
+void arrow_index_clear(struct arrow_index *j)
 {
 	free(j->starts);
 	free(j->out_first);
 	free(j->out);
 	free(j->into_first);
 	free(j->into);
-	*j = (struct joints){0};
+	*j = (struct arrow_index){0};
 }
 
-bool joints_leads_on(const struct joints *j, uint32_t arrow)
+bool arrow_index_leads_on(const struct arrow_index *j, uint32_t arrow)
 {
 	const struct stored_arrow *a = &j->arrows[arrow];
 

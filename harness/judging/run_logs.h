@@ -2,36 +2,36 @@
  * The logs that a run recorded, for queries: each with its node, its place in the cluster, its
  * attempt and when the attempt's fault acted. The run's own tables, as the same queries see them.
  */
-#ifndef CULPRIT_HARNESS_JUDGING_RECORDED_H
-#define CULPRIT_HARNESS_JUDGING_RECORDED_H
+#ifndef CULPRIT_HARNESS_JUDGING_RUN_LOGS_H
+#define CULPRIT_HARNESS_JUDGING_RUN_LOGS_H
 
 #include "diag/query/query.h"
 #include "harness/store/store.h"
 
-struct recorded;
+struct run_logs;
 
 /* The logs of all attempts, or of those of one cell ('cell' 0: all), with what flight recorders
  * wrote in them; 'recording' above 0: only what these wrote, the recording-th time. Attempts that
  * recorded none are left out. -EINVAL: a corpus, which has no logs; there is no such cell; there
  * are no logs. */
-int recorded_new(
-	struct store *s, int64_t cell, size_t recording, struct recorded **out, struct err *e);
-void recorded_free(struct recorded *r); /* NULL is fine */
+int run_logs_new(
+	struct store *s, int64_t cell, size_t recording, struct run_logs **out, struct err *e);
+void run_logs_free(struct run_logs *r); /* NULL is fine */
 
 /* In the order of attempts, then of files; valid as long as 'r'. */
-const struct query_log *recorded_logs(const struct recorded *r, size_t *n);
+const struct query_log *run_logs_list(const struct run_logs *r, size_t *n);
 
-struct recorded_table;
+struct run_logs_table;
 
-/* The rows of one of recorded_tables, without the secret that blinds detectors: a copy, so that
+/* The rows of one of run_logs_tables, without the secret that blinds detectors: a copy, so that
  * run.db is not locked while a query runs. New reference. */
-int recorded_rows(struct store *s, const struct recorded_table *t, json_t **rows, struct err *e);
+int run_logs_rows(struct store *s, const struct run_logs_table *t, json_t **rows, struct err *e);
 
 /* Their columns, ended by an entry without a name. */
-struct recorded_table {
+struct run_logs_table {
 	const char *name, *of, *about;
 	const char *columns[16];
 };
-extern const struct recorded_table recorded_tables[];
+extern const struct run_logs_table run_logs_tables[];
 
 #endif

@@ -1,5 +1,5 @@
 /* Caches answers. */
-#include "harness/serve/kept.h"
+#include "harness/serve/answer_cache.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -12,16 +12,16 @@ struct entry {
 	size_t size;
 };
 
-struct kept {
+struct answer_cache {
 	pthread_mutex_t lock; /* of what follows */
 	size_t bytes, bytes_max;
 	struct entry *entries; /* the one that was asked for last is last */
 	size_t n;
 };
 
-struct kept *kept_new(size_t bytes_max)
+struct answer_cache *answer_cache_new(size_t bytes_max)
 {
-	struct kept *k = alloc_zero(1, sizeof(*k));
+	struct answer_cache *k = alloc_zero(1, sizeof(*k));
 
 	pthread_mutex_init(&k->lock, NULL);
 	k->bytes_max = bytes_max;
@@ -33,7 +33,7 @@ static size_t weight(const struct entry *e)
 	return sizeof(*e) + strlen(e->key) + e->size + 2;
 }
 
-static void forget(struct kept *k, size_t i)
+static void forget(struct answer_cache *k, size_t i)
 {
 	struct entry *e = &k->entries[i];
 
@@ -44,7 +44,7 @@ static void forget(struct kept *k, size_t i)
 	k->n--;
 }
 
-void kept_free(struct kept *k)
+void answer_cache_free(struct answer_cache *k)
 {
 	if (!k)
 		return;
@@ -55,7 +55,7 @@ void kept_free(struct kept *k)
 	free(k);
 }
 
-static size_t find(const struct kept *k, const char *key)
+static size_t find(const struct answer_cache *k, const char *key)
 {
 	size_t i = 0;
 
@@ -72,7 +72,7 @@ static char *copy(const char *text, size_t size)
 	return out;
 }
 
-char *kept_get(struct kept *k, const char *key, size_t *size)
+char *answer_cache_get(struct answer_cache *k, const char *key, size_t *size)
 {
 	char *out = NULL;
 	struct entry e;
@@ -91,7 +91,7 @@ char *kept_get(struct kept *k, const char *key, size_t *size)
 	return out;
 }
 
-void kept_put(struct kept *k, const char *key, const char *text, size_t size)
+void answer_cache_put(struct answer_cache *k, const char *key, const char *text, size_t size)
 {
 	const struct entry e = {alloc_copy(key), copy(text, size), size};
 	size_t i;

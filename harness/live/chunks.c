@@ -1,5 +1,5 @@
 /* Reads CSV that arrives in pieces. */
-#include "harness/live/pieces.h"
+#include "harness/live/chunks.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 
 enum { TOLD_MAX = 5 };
 
-void pieces_clear(struct pieces *p)
+void chunks_clear(struct chunks *p)
 {
 	free(p->head);
 	p->head = NULL;
@@ -23,7 +23,7 @@ void pieces_clear(struct pieces *p)
 	}
 }
 
-void pieces_new_file(struct pieces *p)
+void chunks_new_file(struct chunks *p)
 {
 	p->head_done = false;
 	p->head_kept = p->head_size;
@@ -55,7 +55,7 @@ static bool has_number(const char *line, size_t size)
 	return number;
 }
 
-static void add_head(struct pieces *p, const char *line, size_t size)
+static void add_head(struct chunks *p, const char *line, size_t size)
 {
 	p->head = alloc_resize(p->head, p->head_size + size + 1, 1);
 	memcpy(p->head + p->head_size, line, size);
@@ -70,13 +70,13 @@ static bool is_comment(const char *line, size_t size)
 }
 
 /* Does the head of the file before end with this line? */
-static bool is_old_head(const struct pieces *p, const char *line, size_t size)
+static bool is_old_head(const struct chunks *p, const char *line, size_t size)
 {
 	return size <= p->head_kept && !memcmp(p->head + p->head_kept - size, line, size);
 }
 
 /* Is the last line of the head, a comment, the head of the rows from this one on? */
-static bool is_commented_head(const struct pieces *p, size_t begun, const char *line, size_t size)
+static bool is_commented_head(const struct chunks *p, size_t begun, const char *line, size_t size)
 {
 	size_t at = p->head_size;
 
@@ -89,7 +89,7 @@ static bool is_commented_head(const struct pieces *p, size_t begun, const char *
 }
 
 /* Takes lines into the head until it is whole; returns what it took. */
-static size_t take_head(struct pieces *p, const char *text, size_t size)
+static size_t take_head(struct chunks *p, const char *text, size_t size)
 {
 	size_t at = 0, begun = p->head_kept;
 
@@ -125,7 +125,7 @@ static size_t take_head(struct pieces *p, const char *text, size_t size)
 }
 
 /* The first rows decide on the key of all others. */
-static void settle(struct pieces *p, struct import_said *said)
+static void settle(struct chunks *p, struct import_said *said)
 {
 	if (said->member && !p->how.settled) {
 		p->how.member = p->member = said->member;
@@ -139,7 +139,7 @@ static void settle(struct pieces *p, struct import_said *said)
 }
 
 static int read_piece(
-	struct pieces *p, const char *text, size_t size, uint64_t *samples, struct err *e)
+	struct chunks *p, const char *text, size_t size, uint64_t *samples, struct err *e)
 {
 	struct import_said said = {0};
 	char *whole = alloc_zero(p->head_size + size + 1, 1);
@@ -166,7 +166,7 @@ static int read_piece(
 }
 
 /* The line that an error is about, from "SOURCE:LINE: sentence", and the sentence; 0: none. */
-static size_t line_of(const struct pieces *p, const struct err *e, const char **sentence)
+static size_t line_of(const struct chunks *p, const struct err *e, const char **sentence)
 {
 	size_t n = strlen(p->source);
 	char *end;
@@ -179,7 +179,7 @@ static size_t line_of(const struct pieces *p, const struct err *e, const char **
 	return line;
 }
 
-static void tell_skipped(struct pieces *p, uint64_t line, const char *sentence)
+static void tell_skipped(struct chunks *p, uint64_t line, const char *sentence)
 {
 	char *text;
 
@@ -202,8 +202,8 @@ static size_t end_of_line(const char *text, size_t size, size_t lines)
 	return at;
 }
 
-int pieces_feed(
-	struct pieces *p, const char *text, size_t size, const bool *sink_failed, struct err *e)
+int chunks_feed(
+	struct chunks *p, const char *text, size_t size, const bool *sink_failed, struct err *e)
 {
 	size_t at = take_head(p, text, size);
 	uint64_t line = p->line + count_lines(text, at);

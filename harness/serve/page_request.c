@@ -41,11 +41,11 @@ static int text(const struct loopback_request *r, const char *name, const char *
 	return 0;
 }
 
-int asked_read(const struct loopback_request *r, struct asked *out, struct err *e)
+int page_request_read(const struct loopback_request *r, struct page_request *out, struct err *e)
 {
 	int64_t from = 0, to = 0, id = 0, failed = 0, skip = 0, limit = 100, points = SERVE_POINTS,
 		per_second = 0;
-	struct asked a = {.request = r};
+	struct page_request a = {.request = r};
 	int rc = whole(r, "attempt", 0, INT64_MAX, &a.attempt, e);
 
 	rc = rc ?: whole(r, "from", -AGES, AGES, &from, e);

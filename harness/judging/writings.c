@@ -1,5 +1,5 @@
 /* Finds what the flight recorder wrote in an attempt. */
-#include "harness/judging/written.h"
+#include "harness/judging/writings.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@ static const json_t *recorder_of(const json_t *row)
 	return jget(jget(row, "detail"), "recorder");
 }
 
-size_t written_count(const json_t *row, bool *never)
+size_t writing_count(const json_t *row, bool *never)
 {
 	const size_t n = json_array_size(jget(recorder_of(row), "written"));
 
@@ -23,7 +23,7 @@ size_t written_count(const json_t *row, bool *never)
 	return n;
 }
 
-json_t *written_row(const json_t *row, size_t n)
+json_t *writing_row(const json_t *row, size_t n)
 {
 	const json_t *recorder = recorder_of(row), *all = jget(recorder, "written"),
 		     *one = n ? json_array_get(all, n - 1) : NULL;
@@ -42,10 +42,10 @@ json_t *written_row(const json_t *row, size_t n)
 	return out;
 }
 
-int written_choose(const json_t *row, size_t n, json_t **out, struct err *e)
+int writing_choose(const json_t *row, size_t n, json_t **out, struct err *e)
 {
-	const size_t count = written_count(row, NULL);
-	json_t *found = written_row(row, n ? n : count);
+	const size_t count = writing_count(row, NULL);
+	json_t *found = writing_row(row, n ? n : count);
 
 	if (!found && !n)
 		found = json_incref((json_t *)row);
@@ -59,7 +59,7 @@ int written_choose(const json_t *row, size_t n, json_t **out, struct err *e)
 		(long long)jget_int(row, "cell"), count, n);
 }
 
-char *written_folder(const char *run, const json_t *row)
+char *writing_folder(const char *run, const json_t *row)
 {
 	auto_free char *folder = places_folder(run, row);
 	const json_t *written = jget(row, "written");
@@ -69,7 +69,7 @@ char *written_folder(const char *run, const json_t *row)
 		: alloc_copy(folder);
 }
 
-char *written_name(const json_t *row)
+char *writing_name(const json_t *row)
 {
 	const json_t *written = jget(row, "written");
 

@@ -1,17 +1,17 @@
 /* Decides which processes belong to the application and which to its launcher. */
-#include "diag/causal/belong.h"
+#include "diag/causal/membership.h"
 
 #include <string.h>
 
-void belong_begin(struct belong *b, const struct decode *d)
+void membership_begin(struct membership *b, const struct decode *d)
 {
-	*b = (struct belong){.d = d};
+	*b = (struct membership){.d = d};
 }
 
-int belong_event(void *belong, const struct causal_event *ev, struct err *e)
+int membership_event(void *belong, const struct causal_event *ev, struct err *e)
 {
-	struct belong *b = belong;
-	struct belong_pair p = {.process = b->d->threads[ev->thread].process};
+	struct membership *b = belong;
+	struct membership_pair p = {.process = b->d->threads[ev->thread].process};
 	uint64_t key;
 
 	(void)e;
@@ -43,7 +43,7 @@ static void unite(uint32_t *up, uint32_t a, uint32_t b)
 }
 
 /* Processes, and after them the channels. */
-static uint32_t *sets(const struct belong *b, const bool *sent, const bool *received)
+static uint32_t *sets(const struct membership *b, const bool *sent, const bool *received)
 {
 	const struct decode *d = b->d;
 	uint32_t n = b->n + d->n_channels, *up = alloc_zero(n + 1, sizeof(*up)), first = n;
@@ -70,7 +70,7 @@ static uint32_t *sets(const struct belong *b, const bool *sent, const bool *rece
 }
 
 /* Can it be followed back to the command, from who had it started to who had that started? */
-static bool leads_back(const struct belong *b, uint32_t session)
+static bool leads_back(const struct membership *b, uint32_t session)
 {
 	uint32_t at = session;
 
@@ -83,12 +83,12 @@ static bool leads_back(const struct belong *b, uint32_t session)
 	return false;
 }
 
-static void set_from(struct belong *b, const uint32_t *sender)
+static void set_from(struct membership *b, const uint32_t *sender)
 {
 	const struct decode *d = b->d;
 
 	for (size_t i = 0; i < b->n_pairs; i++) {
-		const struct belong_pair *p = &b->pairs[i];
+		const struct membership_pair *p = &b->pairs[i];
 		uint32_t session = d->processes[p->process]->session, other = sender[p->channel];
 
 		if (p->receives && session && other && !b->from[session - 1] &&
@@ -101,13 +101,13 @@ static void set_from(struct belong *b, const uint32_t *sender)
 			b->from[i] = 0;
 }
 
-static void look_outside(struct belong *b)
+static void look_outside(struct membership *b)
 {
 	const struct decode *d = b->d;
 
 	/* c->sent: by a launcher, too. */
 	for (size_t i = 0; i < b->n_pairs && !b->outside[0]; i++) {
-		const struct belong_pair *p = &b->pairs[i];
+		const struct membership_pair *p = &b->pairs[i];
 		const struct decode_channel *c = &d->channels[p->channel];
 		uint32_t own = d->processes[p->process]->log;
 
@@ -119,7 +119,7 @@ static void look_outside(struct belong *b)
 	}
 }
 
-void belong_end(struct belong *b)
+void membership_end(struct membership *b)
 {
 	const struct decode *d = b->d;
 	bool *sent = alloc_zero(d->n_channels + 1, sizeof(*sent));
@@ -130,7 +130,7 @@ void belong_end(struct belong *b)
 	b->dropped = alloc_zero(b->n + 1, sizeof(*b->dropped));
 	b->from = alloc_zero(b->n + 1, sizeof(*b->from));
 	for (size_t i = 0; i < b->n_pairs; i++) {
-		const struct belong_pair *p = &b->pairs[i];
+		const struct membership_pair *p = &b->pairs[i];
 
 		*(p->receives ? &received[p->channel] : &sent[p->channel]) = true;
 		if (!p->receives && !sender[p->channel])
@@ -152,7 +152,7 @@ void belong_end(struct belong *b)
 	b->pairs = NULL;
 }
 
-int belong_compare(const struct decode *d, const uint32_t *from, uint32_t a, uint32_t b)
+int membership_compare(const struct decode *d, const uint32_t *from, uint32_t a, uint32_t b)
 {
 	const struct decode_process *p = d->processes[a], *q = d->processes[b];
 
@@ -180,7 +180,7 @@ int belong_compare(const struct decode *d, const uint32_t *from, uint32_t a, uin
 	if (from && d->processes[p->parent]->launcher && from[a] != from[b]) {
 		if (!from[a] || !from[b])
 			return from[a] ? -1 : 1;
-		return belong_compare(d, from, from[a] - 1, from[b] - 1);
+		return membership_compare(d, from, from[a] - 1, from[b] - 1);
 	}
 	return p->child < q->child ? -1 : p->child > q->child;
 }
