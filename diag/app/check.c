@@ -52,7 +52,7 @@ static void release(struct check *c, struct runner *r)
 }
 
 /* As far as it can go. */
-static int run(struct check *c, uint32_t i, struct err *e)
+static int app_check_run(struct check *c, uint32_t i, struct err *e)
 {
 	struct runner *r = &c->runners[i];
 	const struct app_edge *edge;
@@ -127,7 +127,7 @@ static int run_all(struct check *c, struct err *e)
 			return err_set(e, -ENOMEM, "out of memory");
 	}
 	while (c->n_ready)
-		if ((rc = run(c, c->ready[--c->n_ready], e)))
+		if ((rc = app_check_run(c, c->ready[--c->n_ready], e)))
 			return rc;
 	for (uint32_t i = 0; i < n; i++)
 		if (!c->runners[i].ended)

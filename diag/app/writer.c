@@ -405,7 +405,7 @@ static int put_head(struct app_writer *w, uint64_t tables, struct err *e)
 	return 0;
 }
 
-static int finish(struct app_writer *w, const struct app_about *about, struct err *e)
+static int writer_finish(struct app_writer *w, const struct app_about *about, struct err *e)
 {
 	struct bytes tables = {0};
 	uint64_t at;
@@ -430,7 +430,7 @@ static int finish(struct app_writer *w, const struct app_about *about, struct er
 
 int app_finish(struct app_writer *w, const struct app_about *about, struct err *e)
 {
-	int rc = finish(w, about, e);
+	int rc = writer_finish(w, about, e);
 
 	app_drop(w);
 	return rc;

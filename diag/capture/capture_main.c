@@ -387,7 +387,7 @@ static int choose(struct trace_options *o, const char *word, const char *list)
 						      : 0;
 }
 
-static int finish(struct trace_options *o, int argc, char **argv)
+static int capture_main_finish(struct trace_options *o, int argc, char **argv)
 {
 	o->r.pids = o->pids;
 	o->r.filter.calls = o->calls;
@@ -487,7 +487,7 @@ static int parse(int argc, char **argv, struct trace_options *o)
 		default: usage(stderr); return TRACE_EXIT_USAGE;
 		}
 	}
-	return code ? code : finish(o, argc, argv);
+	return code ? code : capture_main_finish(o, argc, argv);
 }
 
 /* The first tracer that this kernel allows. */

@@ -57,7 +57,7 @@ struct maker {
 };
 
 /* The pass before the last. */
-static int count(void *ctx, const struct causal_event *ev, struct err *e)
+static int causal_count(void *ctx, const struct causal_event *ev, struct err *e)
 {
 	(void)ctx;
 	(void)ev;
@@ -391,7 +391,7 @@ static int add_tables(struct maker *m, const struct decode *d, const struct caus
 	return rc < 0 ? rc : 0;
 }
 
-static void prepare(struct maker *m, const struct decode *d)
+static void causal_prepare(struct maker *m, const struct decode *d)
 {
 	m->n_threads = d->n_threads;
 	m->n_channels = d->n_channels;
@@ -476,7 +476,7 @@ static int write_trace(struct maker *m, const char *out, const struct causal_spe
 	return rc;
 }
 
-static int check(const struct decode *d, const struct causal_spec *spec, struct err *e)
+static int causal_check(const struct decode *d, const struct causal_spec *spec, struct err *e)
 {
 	if (d->lost)
 		return err_set(e, -EIO,
@@ -520,7 +520,7 @@ int causal_make(const char *out, const struct causal_spec *spec, struct causal_c
 	struct maker m = {.in = {.logs = spec->logs, .n_logs = spec->n_logs}, .counts = counts};
 	struct membership b = {0};
 	struct decode d = {0};
-	int rc = find_own(&m, &b, e) ?: decode_run(&d, &m.in, count, NULL, e);
+	int rc = find_own(&m, &b, e) ?: decode_run(&d, &m.in, causal_count, NULL, e);
 
 	*counts = (struct causal_counts){.calls = d.calls,
 		.messages = d.messages,
@@ -529,9 +529,9 @@ int causal_make(const char *out, const struct causal_spec *spec, struct causal_c
 		.outside = {b.outside[0] ? b.outside[0]->node : NULL,
 			b.outside[1] ? b.outside[1]->node : NULL}};
 	if (!rc)
-		rc = check(&d, spec, e);
+		rc = causal_check(&d, spec, e);
 	if (!rc) {
-		prepare(&m, &d);
+		causal_prepare(&m, &d);
 		m.in.start_ns = d.start_ns;
 		rc = write_trace(&m, out, spec, &d, e);
 		for (uint32_t i = 0; i < d.n_processes; i++) {

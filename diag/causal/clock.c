@@ -71,7 +71,7 @@ void frontier_drop(struct frontier *f)
 	free(f);
 }
 
-static void put(struct frontier *f, const struct frontier_entry *x)
+static void clock_put(struct frontier *f, const struct frontier_entry *x)
 {
 	f->entry[f->n] = *x;
 	known_ref(f->entry[f->n++].known);
@@ -114,7 +114,7 @@ static struct frontier *minimal(struct frontier *f)
 	out = frontier_new(f->n);
 	for (uint32_t i = 0; i < f->n; i++)
 		if (!knows(implied, f->entry[i].thread, f->entry[i].ops))
-			put(out, &f->entry[i]);
+			clock_put(out, &f->entry[i]);
 	out->minimal = true;
 	known_drop(implied);
 	frontier_drop(f);
@@ -148,13 +148,13 @@ static struct frontier *news_of(const struct clock *c, struct frontier *f)
 	out = frontier_new(n);
 	for (uint32_t i = 0; i < f->n; i++)
 		if (is_news(c, &f->entry[i]))
-			put(out, &f->entry[i]);
+			clock_put(out, &f->entry[i]);
 	out->minimal = f->minimal;
 	return out;
 }
 
 /* Of each thread the newer entry. */
-static struct frontier *join(const struct frontier *a, const struct frontier *b)
+static struct frontier *causal_clock_join(const struct frontier *a, const struct frontier *b)
 {
 	struct frontier *out = frontier_new(a->n + b->n);
 	uint32_t i = 0, k = 0;
@@ -164,14 +164,14 @@ static struct frontier *join(const struct frontier *a, const struct frontier *b)
 		const struct frontier_entry *y = k < b->n ? &b->entry[k] : NULL;
 
 		if (x && y && x->thread == y->thread) {
-			put(out, x->ops >= y->ops ? x : y);
+			clock_put(out, x->ops >= y->ops ? x : y);
 			i++;
 			k++;
 		} else if (!y || (x && x->thread < y->thread)) {
-			put(out, x);
+			clock_put(out, x);
 			i++;
 		} else {
-			put(out, y);
+			clock_put(out, y);
 			k++;
 		}
 	}
@@ -194,12 +194,12 @@ struct frontier *clock_send(struct clock *c)
 	if (c->thread == CLOCK_NO_THREAD || !c->done)
 		return frontier_ref(c->message = frontier_ref(c->frontier));
 	own = frontier_new(1);
-	put(own, &(struct frontier_entry){c->thread, c->done, c->known});
+	clock_put(own, &(struct frontier_entry){c->thread, c->done, c->known});
 	own->minimal = true;
 	if (!c->frontier) {
 		c->message = own;
 	} else {
-		c->message = minimal(join(own, c->frontier));
+		c->message = minimal(causal_clock_join(own, c->frontier));
 		frontier_drop(own);
 	}
 	return frontier_ref(c->message);
@@ -219,7 +219,7 @@ void clock_receive(struct clock *c, struct frontier *f)
 		c->frontier = news;
 		return;
 	}
-	both = join(c->frontier, news);
+	both = causal_clock_join(c->frontier, news);
 	frontier_drop(c->frontier);
 	frontier_drop(news);
 	c->frontier = both;

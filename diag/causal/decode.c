@@ -430,7 +430,7 @@ static int feed(struct decode *d, struct stream_item *item, struct err *e)
 
 /* ---- several logs as one ---- */
 
-static int next(struct decode_log *l, struct err *e)
+static int decode_next(struct decode_log *l, struct err *e)
 {
 	int rc = stream_next(l->stream, &l->item, e);
 	int64_t at_ns;
@@ -477,7 +477,7 @@ static int open_log(struct decode *d, struct decode_log *l, struct err *e)
 	while (strcmp(d->in->logs[l->node].node, l->of->node))
 		l->node++;
 	set_address(l);
-	return next(l, e);
+	return decode_next(l, e);
 }
 
 /* The log whose record is the oldest, and until when it stays so. NULL: all are at their ends. */
@@ -507,7 +507,7 @@ static int feed_all(struct decode *d, struct err *e)
 
 	while (!rc && (d->log = oldest(d, &until_ns)))
 		do
-			rc = feed(d, d->log->item, e) ?: next(d->log, e);
+			rc = feed(d, d->log->item, e) ?: decode_next(d->log, e);
 		while (!rc && d->log->item && d->log->at_ns <= until_ns);
 	return rc;
 }

@@ -67,7 +67,7 @@ uint64_t data_asked(const struct record_call *c, const struct call_info *info)
 	return !strcmp(info->name, "write") || !strcmp(info->name, "pwrite64") ? c->args[2] : 0;
 }
 
-static void forget(struct data_calls *d, struct failed_data *f)
+static void event_data_forget(struct data_calls *d, struct failed_data *f)
 {
 	free(f->path);
 	f->path = NULL;
@@ -97,7 +97,7 @@ void data_failed(struct events *s, struct stream_item *item, size_t event)
 		s->data = alloc_zero(1, sizeof(*s->data));
 	f = &s->data->list[s->data->next++ % FAILED_MAX];
 	if (f->path)
-		forget(s->data, f);
+		event_data_forget(s->data, f);
 	*f = (struct failed_data){.path = alloc_copy(fd->now.path),
 		.call = item->call->name,
 		.offset = offset,
@@ -154,7 +154,7 @@ void data_succeeded(struct events *s, struct stream_item *item)
 		if (!f->path || s->end_s < f->at_s)
 			continue;
 		if (s->end_s - f->at_s > REDONE_S) {
-			forget(s->data, f);
+			event_data_forget(s->data, f);
 			continue;
 		}
 		if (strcmp(f->path, fd->now.path) != 0 || !made_good(f, way, offset, end))
@@ -162,6 +162,6 @@ void data_succeeded(struct events *s, struct stream_item *item)
 		ev = &s->list[f->event];
 		ev->redone++;
 		ev->bytes -= f->bytes;
-		forget(s->data, f);
+		event_data_forget(s->data, f);
 	}
 }

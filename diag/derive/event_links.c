@@ -75,7 +75,7 @@ static uint32_t open_requests(
 }
 
 /* A stretch ends at 'now_s': it is kept if it is long, or if the connection was down. */
-static void keep(struct events *s, size_t server, double now_s, enum stretch_end end)
+static void event_links_keep(struct events *s, size_t server, double now_s, enum stretch_end end)
 {
 	struct links *l = &s->links[server];
 	struct event ev = {.kind = EVENT_LINK_QUIET,
@@ -129,7 +129,7 @@ static void moved(struct events *s, size_t server, const struct stream_item *ite
 	const double now_s = s->end_s;
 	struct links *l = &s->links[server];
 
-	keep(s, server, now_s, info->class == CALL_WRITE ? BY_WRITE : BY_READ);
+	event_links_keep(s, server, now_s, info->class == CALL_WRITE ? BY_WRITE : BY_READ);
 	if (l->ended || l->pid != c->pid || l->fd != (int32_t)c->args[info->fd]) {
 		l->balance = 0;
 		l->asked = false;
@@ -193,7 +193,7 @@ static void ended(struct events *s, size_t server, const char *call, const char 
 	/* A client that had closed it by itself now finds the server gone. */
 	if (l->ended && (l->error || !error))
 		return;
-	keep(s, server, now_s, BY_CLOSE);
+	event_links_keep(s, server, now_s, BY_CLOSE);
 	/* The last word was a request: it stays open in the stretch that begins. */
 	if (l->asked && l->balance <= 0)
 		l->balance = 1;
@@ -247,5 +247,5 @@ void link_closed(struct events *s, const struct object *o, const struct record_f
 void links_finish(struct events *s)
 {
 	for (size_t i = 0; i < s->n_servers; i++)
-		keep(s, i, s->last_s, BY_LOG);
+		event_links_keep(s, i, s->last_s, BY_LOG);
 }

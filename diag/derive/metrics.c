@@ -126,7 +126,7 @@ static struct bin *log_bin(struct metrics *m, enum metric metric, uint32_t serve
 	return *row + second;
 }
 
-static void add(struct metrics *m, enum metric metric, uint32_t server, int64_t end_ns,
+static void metrics_add(struct metrics *m, enum metric metric, uint32_t server, int64_t end_ns,
 	int64_t took_ns, uint64_t bytes)
 {
 	struct bin *b = log_bin(m, metric, server, end_ns);
@@ -220,7 +220,7 @@ static void end_message(struct metrics *m, struct connection *c, bool whole)
 	if (whole && m->told)
 		m->told(m->told_ctx, &c->msg);
 	if (whole && kind != MESSAGE_HEADER)
-		add(m, metric, c->server, c->msg.end_ns, c->msg.end_ns - c->msg.start_ns,
+		metrics_add(m, metric, c->server, c->msg.end_ns, c->msg.end_ns - c->msg.start_ns,
 			c->msg.bytes);
 	c->msg = (struct message){0};
 }
@@ -287,7 +287,7 @@ static void add_call(struct metrics *m, struct stream_item *item)
 	if (!f)
 		return;
 	if (f->object.kind == OBJECT_STORAGE_FILE && c->result >= 0)
-		add(m, class == CALL_READ ? METRIC_DREAD : METRIC_DWRITE, f->object.server,
+		metrics_add(m, class == CALL_READ ? METRIC_DREAD : METRIC_DWRITE, f->object.server,
 			c->start_ns + c->service_ns, c->service_ns, (uint64_t)c->result);
 	else if (is_measured(m, &f->object))
 		socket_call(m, item->record, item->call, &f->object);

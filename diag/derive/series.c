@@ -160,7 +160,7 @@ static int on_sample(void *ctx, uint32_t id, double time_s, double value, struct
 	return add_point(r, (struct series_point){time_s, value, p->server, p->metric}, e);
 }
 
-static struct import_sink begin(struct reader *r)
+static struct import_sink derive_series_begin(struct reader *r)
 {
 	if (!r->names->index)
 		r->names->index = alloc_zero(1, sizeof(*r->names->index));
@@ -187,7 +187,7 @@ int series_read(const char *path, const struct import_options *o, struct series_
 {
 	struct series s = {0};
 	struct reader r = {.names = names, .out = &s};
-	struct import_sink sink = begin(&r);
+	struct import_sink sink = derive_series_begin(&r);
 
 	return end(&r, out, import_file(path, o, &sink, said, e));
 }

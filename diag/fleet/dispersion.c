@@ -124,7 +124,7 @@ struct column {
 
 /* The value of a row that is compared: of a shorter effect, how far it exceeds what the row
  * itself has otherwise, so that members need not be alike for a change to show. */
-static double value_of(const struct survey *s, size_t row, unsigned k)
+static double dispersion_value_of(const struct survey *s, size_t row, unsigned k)
 {
 	size_t at = row * s->n_stats + k;
 	double own = k && survey_with(s, FLEET_OWN) ? (double)s->base[at] : 0;
@@ -153,7 +153,7 @@ static void center(struct column *c)
 
 		for (size_t i = 0; i < set->n_judged; i++) {
 			uint32_t row = set->judged[i];
-			double v = value_of(s, row, c->k);
+			double v = dispersion_value_of(s, row, c->k);
 
 			if (!isnan(v) && c->healthy[row])
 				c->work[n++] = v;
@@ -163,7 +163,7 @@ static void center(struct column *c)
 			qsort(c->work, n, sizeof(*c->work), stat_compare);
 		for (size_t i = 0; i < set->n_judged; i++) {
 			uint32_t row = set->judged[i];
-			double v = value_of(s, row, c->k), usual = median;
+			double v = dispersion_value_of(s, row, c->k), usual = median;
 
 			if (s->stats[c->k].from_low && n > 2)
 				usual = second_of(c->work, n, v);
@@ -311,8 +311,8 @@ static void judge_column(struct survey *s, struct column *c)
 	bool few;
 
 	for (size_t i = 0; i < s->n_rows; i++)
-		if (!isnan(value_of(s, i, c->k)))
-			c->work[n++] = value_of(s, i, c->k);
+		if (!isnan(dispersion_value_of(s, i, c->k)))
+			c->work[n++] = dispersion_value_of(s, i, c->k);
 	if (n < SET_PEERS_MIN)
 		return;
 	if (c->k)

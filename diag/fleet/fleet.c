@@ -236,7 +236,7 @@ void fleet_allow(struct fleet *f, double alarms)
 	f->options.alarms = alarms;
 }
 
-static void forget(struct metric *m, int64_t cell)
+static void fleet_fleet_forget(struct metric *m, int64_t cell)
 {
 	panel_forget(&m->panel, cell);
 	panel_forget(&m->parts[0], cell);
@@ -249,7 +249,7 @@ void fleet_forget(struct fleet *f, double before_s)
 		return;
 	level_finish(f);
 	for (struct metric *m = f->metrics; m < f->metrics + f->n_metrics; m++)
-		forget(m, level_cell(f, m, before_s));
+		fleet_fleet_forget(m, level_cell(f, m, before_s));
 	if (before_s > f->from_s)
 		f->from_s = before_s;
 }

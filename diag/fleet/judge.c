@@ -20,10 +20,10 @@ const char *const fleet_part_names[FLEET_PARTS] = {
 
 const char *const finding_kind_names[FINDING_KINDS] = {"shift", "bursts", "group", "class"};
 
-static void note(struct fleet_result *r, const char *fmt, ...)
+static void judge_note(struct fleet_result *r, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
-static void note(struct fleet_result *r, const char *fmt, ...)
+static void judge_note(struct fleet_result *r, const char *fmt, ...)
 {
 	va_list ap;
 	char *text = NULL;
@@ -286,7 +286,7 @@ static void give_up(struct verdicts *v, struct fleet_metric *said)
 {
 	said->unlike = true;
 	said->limit = NAN;
-	note(v->r,
+	judge_note(v->r,
 		"%s: lasting differences cannot be judged, healthy members differ too much; if "
 		"they are of several kinds, name these by --group",
 		said->model->name);
@@ -313,7 +313,8 @@ static void judge_metric(struct verdicts *v, uint32_t metric)
 	s.members = m->member_of_row;
 	alone = survey_sets(&s, groups) - left_out;
 	if (alone)
-		note(v->r, "%s: %zu of %zu members have fewer than two peers and are not judged",
+		judge_note(v->r,
+			"%s: %zu of %zu members have fewer than two peers and are not judged",
 			m->model.name, alone, s.n_rows - left_out);
 	survey_run(&s, excuse.n_loads && survey_with(&s, FLEET_LOAD) ? &excuse : NULL);
 	for (size_t i = 0; i < s.n_rows; i++)
@@ -328,7 +329,7 @@ static void judge_metric(struct verdicts *v, uint32_t metric)
 		judge_groups(v, &s, metric);
 		twice = exp(excuse.usual[EXCUSE_POINTS / 2 + 4] - excuse.usual[EXCUSE_POINTS / 2]);
 		if (excuse.load && twice > 1.05)
-			note(v->r, "%s: twice the usual %s excuses %.2f times the level",
+			judge_note(v->r, "%s: twice the usual %s excuses %.2f times the level",
 				m->model.name, excuse.load->model.name, twice);
 	}
 	survey_clear(&s);
@@ -377,14 +378,14 @@ static void mark_waiting(struct verdicts *v)
 				found++;
 			}
 		if (found)
-			note(r,
+			judge_note(r,
 				"%s measures waiting: who waits may be the victim of another "
 				"member, so its findings come last",
 				r->metrics[m].model->name);
 	}
 }
 
-static void finish(struct verdicts *v)
+static void judge_finish(struct verdicts *v)
 {
 	struct fleet *f = v->f;
 	struct fleet_result *r = v->r;
@@ -447,28 +448,29 @@ static void note_samples(struct verdicts *v, const struct metric *m)
 	if (m->model.guessed || m->model.kind_guessed) {
 		char *text = metric_describe(&m->model);
 
-		note(v->r, "%s", text);
+		judge_note(v->r, "%s", text);
 		free(text);
 	}
 	if (m->model.zero == ZERO_MISSING && m->zeros)
-		note(v->r, "%s: %llu values of 0 are taken as no value", m->model.name,
+		judge_note(v->r, "%s: %llu values of 0 are taken as no value", m->model.name,
 			(unsigned long long)m->zeros);
 	if (m->negatives)
-		note(v->r, "%s: %llu negative values are left out: levels are compared as ratios",
+		judge_note(v->r,
+			"%s: %llu negative values are left out: levels are compared as ratios",
 			m->model.name, (unsigned long long)m->negatives);
 	if (m->repeated)
-		note(v->r, "%s: %llu samples repeat a time of their series", m->model.name,
+		judge_note(v->r, "%s: %llu samples repeat a time of their series", m->model.name,
 			(unsigned long long)m->repeated);
 	if (m->late)
-		note(v->r, "%s: %llu samples are older than the one before", m->model.name,
+		judge_note(v->r, "%s: %llu samples are older than the one before", m->model.name,
 			(unsigned long long)m->late);
 	if (m->unmatched)
-		note(v->r, "%s: %llu values have no counterpart at their time (%s)%s",
+		judge_note(v->r, "%s: %llu values have no counterpart at their time (%s)%s",
 			m->model.name, (unsigned long long)m->unmatched,
 			m->model.per ? m->model.per : "another bucket",
 			m->model.per ? "" : "; sort the input by time");
 	if (m->panel.shift)
-		note(v->r, "%s: %llu samples share a cell (more memory would separate them)",
+		judge_note(v->r, "%s: %llu samples share a cell (more memory would separate them)",
 			m->model.name, 1ull << m->panel.shift);
 }
 
@@ -498,7 +500,7 @@ int fleet_judge(
 	choose_metrics(&v);
 	said = layers_choose(f);
 	if (said)
-		note(v.r, "%s", said);
+		judge_note(v.r, "%s", said);
 	free(said);
 	for (uint32_t i = 0; i < f->n_metrics; i++) {
 		note_samples(&v, &f->metrics[i]);
@@ -506,7 +508,7 @@ int fleet_judge(
 			f->metrics[i].model.worse == WORSE_LESS)
 			judge_metric(&v, i);
 	}
-	finish(&v);
+	judge_finish(&v);
 	return 0;
 }
 

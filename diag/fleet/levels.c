@@ -180,7 +180,8 @@ static void check_memory(struct fleet *f)
 }
 
 /* Adds to the open cell of a row, which is another one now if the time says so. */
-static void add(struct fleet *f, struct metric *m, const struct feed *feed, double time_s, double x)
+static void levels_add(
+	struct fleet *f, struct metric *m, const struct feed *feed, double time_s, double x)
 {
 	struct open_cell *o = &m->open[feed->row];
 	int64_t cell = level_cell(f, m, time_s);
@@ -248,7 +249,7 @@ static void use(struct fleet *f, uint32_t raw, uint32_t feed, double time_s, dou
 	else if (value < 0)
 		m->negatives++;
 	if (!isnan(value) && (at->role == FEED_LEVEL || value >= 0))
-		add(f, m, at, time_s, value);
+		levels_add(f, m, at, time_s, value);
 }
 
 /* After all feeds of a series have had the sample. */

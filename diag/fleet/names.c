@@ -10,7 +10,7 @@
 enum { KEY_HEAD = 1 + sizeof(uint32_t) };
 
 /* Where the copy of a key begins. */
-static uint32_t keep(struct names *n, const char *head, const char *text)
+static uint32_t names_keep(struct names *n, const char *head, const char *text)
 {
 	size_t length = strlen(text) + 1, at = n->size;
 
@@ -43,7 +43,7 @@ uint32_t names_find(struct fleet *f, char kind, uint32_t parent, const char *tex
 			return n->v[i - 1].number;
 	}
 	n->v = alloc_room(n->v, n->n, sizeof(*n->v));
-	n->v[n->n++] = (struct fleet_name){fresh, keep(n, head, text)};
+	n->v[n->n++] = (struct fleet_name){fresh, names_keep(n, head, text)};
 	map_keep(&n->index, hash, n->n);
 	return fresh;
 }

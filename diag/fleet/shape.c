@@ -25,7 +25,7 @@ struct windows {
 	size_t n, room;
 };
 
-static void keep(void *ctx, unsigned level, int64_t index, const float *v, size_t n)
+static void shape_keep(void *ctx, unsigned level, int64_t index, const float *v, size_t n)
 {
 	struct windows *w = ctx;
 
@@ -47,7 +47,7 @@ static void keep(void *ctx, unsigned level, int64_t index, const float *v, size_
 static struct windows windows_of(struct survey *s, uint32_t row, unsigned level)
 {
 	struct windows w = {.level = level};
-	struct ladder l = {.emit = keep, .ctx = &w, .levels = level + 1};
+	struct ladder l = {.emit = shape_keep, .ctx = &w, .levels = level + 1};
 
 	ladder_run(s, row, &l);
 	return w;

@@ -86,7 +86,7 @@ static __attribute__((noinline)) void classify(const float *restrict v, int *res
 	}
 }
 
-static void count(void *ctx, unsigned level, int64_t index, const float *v, size_t n)
+static void stats_count(void *ctx, unsigned level, int64_t index, const float *v, size_t n)
 {
 	struct counts *c = ctx;
 	uint32_t *in = c->in[level];
@@ -146,10 +146,10 @@ static unsigned highest_level(const struct survey *s)
 	return level;
 }
 
-static void look(struct survey *s, uint32_t row, float *values, float *base)
+static void stats_look(struct survey *s, uint32_t row, float *values, float *base)
 {
 	static _Thread_local struct counts c;
-	struct ladder l = {.emit = count, .ctx = &c, .levels = highest_level(s) + 1};
+	struct ladder l = {.emit = stats_count, .ctx = &c, .levels = highest_level(s) + 1};
 
 	for (unsigned level = 0; level < l.levels; level++) {
 		c.lowest[level] = CLASSES;
@@ -181,10 +181,11 @@ void stats_of_row(struct survey *s, uint32_t row)
 {
 	const struct excuse *excuse = s->excuse;
 
-	look(s, row, s->values + (size_t)row * s->n_stats, s->base + (size_t)row * s->n_stats);
+	stats_look(
+		s, row, s->values + (size_t)row * s->n_stats, s->base + (size_t)row * s->n_stats);
 	if (!excuse)
 		return;
 	s->excuse = NULL;
-	look(s, row, s->plain + (size_t)row * s->n_stats, NULL);
+	stats_look(s, row, s->plain + (size_t)row * s->n_stats, NULL);
 	s->excuse = excuse;
 }

@@ -48,7 +48,7 @@ static bool has_rival(const struct flow *f, const struct request *r, const struc
 	return false;
 }
 
-static void take(struct flow *f, struct thread *t, uint32_t at, struct request *r)
+static void content_take(struct flow *f, struct thread *t, uint32_t at, struct request *r)
 {
 	r->disks = alloc_resize(r->disks, r->pub.n_disks + 1, sizeof(*r->disks));
 	r->disk_room = (uint32_t)r->pub.n_disks + 1;
@@ -95,7 +95,7 @@ void content_disks(struct flow *f, struct request *r)
 		}
 	}
 	if (n == 1 && !doubtful)
-		take(f, thread, at, r);
+		content_take(f, thread, at, r);
 	else if (n)
 		f->counts.reasons[FLOW_SEVERAL_FIT]++;
 }

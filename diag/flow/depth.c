@@ -23,7 +23,7 @@ static void make_room(struct flow *f, int32_t seconds)
 	f->n_seconds = seconds;
 }
 
-static void add(struct flow *f, size_t layer, uint32_t node, int64_t begin, int64_t end)
+static void depth_add(struct flow *f, size_t layer, uint32_t node, int64_t begin, int64_t end)
 {
 	const int64_t until = (int64_t)f->spec.seconds * SECOND_NS;
 	int64_t from = begin < 0 ? 0 : begin, next;
@@ -54,7 +54,7 @@ void depth_span(
 	back = f->nodes[node].hint_ns - f->nodes[0].hint_ns + f->spec.start_ns;
 	for (size_t i = 0; i < p->n_layers; i++)
 		if (p->layers[i].source == source)
-			add(f, i, node, begin_ns - back, end_ns - back);
+			depth_add(f, i, node, begin_ns - back, end_ns - back);
 }
 
 /* What lies between the disk calls, up to the last one. */

@@ -46,7 +46,7 @@ void disks_remove(struct flow *f, struct thread *t, uint32_t i)
 }
 
 /* The oldest 'n' have no request. */
-static void forget(struct flow *f, struct thread *t, uint32_t n, enum flow_reason why)
+static void disks_forget(struct flow *f, struct thread *t, uint32_t n, enum flow_reason why)
 {
 	for (uint32_t i = 0; i < n; i++) {
 		const struct disk *d = disk_at(t, i);
@@ -66,9 +66,9 @@ static void look_through(struct flow *f, struct thread *t)
 
 	while (n < t->n_disks && disk_at(t, n)->seen_ns < since)
 		n++;
-	forget(f, t, n, FLOW_NOT_ANSWERING);
+	disks_forget(f, t, n, FLOW_NOT_ANSWERING);
 	if (f->n_disks >= f->spec.limit && t->n_disks >= LOOK)
-		forget(f, t, t->n_disks / 2, FLOW_OVER_LIMIT);
+		disks_forget(f, t, t->n_disks / 2, FLOW_OVER_LIMIT);
 	t->disks_look = t->n_disks < LOOK / 2 ? LOOK : t->n_disks * 2;
 }
 
@@ -97,7 +97,7 @@ void disks_put(struct flow *f, struct thread *t, const struct disk *d)
 
 void disks_clear(struct flow *f, struct thread *t)
 {
-	forget(f, t, t->n_disks, FLOW_NOT_ANSWERING);
+	disks_forget(f, t, t->n_disks, FLOW_NOT_ANSWERING);
 	free(t->disks);
 	t->disks = NULL;
 	t->disk_room = 0;
@@ -157,7 +157,7 @@ uint32_t disks_after(const struct thread *t, int64_t ns)
 /* ---- of a thread that sends ---- */
 
 /* Those before a send are side by side; what is before them waits for earlier ones or is passed. */
-static uint32_t find(const struct thread *t, uint64_t send, uint32_t *n)
+static uint32_t disks_find(const struct thread *t, uint64_t send, uint32_t *n)
 {
 	uint32_t first = t->n_disks;
 
@@ -175,7 +175,7 @@ static uint32_t find(const struct thread *t, uint64_t send, uint32_t *n)
 void thread_give(struct flow *f, struct thread *t, uint64_t send, struct request *r)
 {
 	const struct flow_span *received = &r->pub.received;
-	uint32_t n, first = find(t, send, &n);
+	uint32_t n, first = disks_find(t, send, &n);
 
 	for (; n && received->how && disk_at(t, first)->pub.begin_ns < received->end_ns; n--)
 		disk_at(t, first++)->passed = true;
@@ -192,7 +192,7 @@ void thread_give(struct flow *f, struct thread *t, uint64_t send, struct request
 
 void thread_defer(struct thread *t, uint64_t send)
 {
-	uint32_t n, first = find(t, send, &n);
+	uint32_t n, first = disks_find(t, send, &n);
 
 	for (uint32_t i = 0; i < n; i++)
 		disk_at(t, first + i)->send++;
@@ -200,7 +200,7 @@ void thread_defer(struct thread *t, uint64_t send)
 
 void thread_drop(struct flow *f, struct thread *t, uint64_t send, enum flow_reason why)
 {
-	uint32_t n, first = find(t, send, &n);
+	uint32_t n, first = disks_find(t, send, &n);
 
 	for (uint32_t i = 0; i < n; i++)
 		disk_alone(f, t->node, &disk_at(t, first + i)->pub, why);

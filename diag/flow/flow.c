@@ -238,7 +238,7 @@ static struct log *next_log(struct flow *f, bool all, int64_t *until)
 }
 
 /* Keys, and merged time with them, follow what is now known of the clocks. */
-static void look(struct flow *f)
+static void flow_look(struct flow *f)
 {
 	int64_t least = INT64_MAX;
 
@@ -260,7 +260,7 @@ static void look(struct flow *f)
 	fuses_expire(f);
 }
 
-static void run(struct flow *f)
+static void flow_flow_run(struct flow *f)
 {
 	struct log *l;
 	int64_t until;
@@ -283,7 +283,7 @@ static void run(struct flow *f)
 		} while (l->item && l->key_ns <= until && f->turns == turns && !f->rc &&
 			f->now_ns - f->looked_ns < LOOK_NS);
 		if (f->now_ns - f->looked_ns >= LOOK_NS)
-			look(f);
+			flow_look(f);
 	}
 }
 
@@ -301,7 +301,7 @@ int flow_run(struct flow *f, struct err *e)
 			f->now_ns = f->looked_ns = f->logs[i].key_ns;
 	if (!f->spec.start_ns)
 		f->spec.start_ns = f->now_ns + f->nodes[0].hint_ns;
-	run(f);
+	flow_flow_run(f);
 	wire_finish(f);
 	threads_finish(f);
 	requests_finish(f);

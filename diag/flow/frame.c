@@ -118,7 +118,7 @@ static uint64_t passed(const struct flow *f, const struct half *h)
 	return s->frontier > r->frontier ? s->frontier : r->frontier;
 }
 
-static void add(struct flow *f, struct half *h, const struct flow_header *header)
+static void frame_add(struct flow *f, struct half *h, const struct flow_header *header)
 {
 	struct flow_message *m;
 
@@ -154,7 +154,7 @@ void frame_advance(struct flow *f, struct half *h)
 			return;
 		rc = read_at(f, h, h->framed_to, h->continues, &header);
 		if (rc > 0) {
-			add(f, h, &header);
+			frame_add(f, h, &header);
 			continue;
 		}
 		if (rc < 0)

@@ -173,7 +173,7 @@ static struct fuse *fuse_new(struct flow *f, uint32_t node, uint64_t unique)
 
 /* ---- the kernel's records ---- */
 
-static struct fuse *find(const struct flow *f, uint32_t node, const struct record_fuse *r)
+static struct fuse *fuse_find(const struct flow *f, uint32_t node, const struct record_fuse *r)
 {
 	struct fuse *u = newest_of(f, key_of(node, r->unique));
 
@@ -185,9 +185,9 @@ static struct fuse *find(const struct flow *f, uint32_t node, const struct recor
 	return NULL;
 }
 
-static void begin(struct flow *f, uint32_t node, const struct record_fuse *r)
+static void fuse_begin(struct flow *f, uint32_t node, const struct record_fuse *r)
 {
-	struct fuse *u = find(f, node, r);
+	struct fuse *u = fuse_find(f, node, r);
 	struct thread *t;
 
 	if (u && u->begun)
@@ -215,10 +215,10 @@ void fuse_record(struct flow *f, const struct log *l, const struct record_fuse *
 	struct fuse *u;
 
 	if (!r->ended) {
-		begin(f, l->node, r);
+		fuse_begin(f, l->node, r);
 		return;
 	}
-	u = find(f, l->node, r);
+	u = fuse_find(f, l->node, r);
 	if (!u || !u->begun)
 		return;
 	u->pub.ended = true;

@@ -22,7 +22,7 @@ static int direction(const struct half *h)
 }
 
 /* The open request of this id whose call travels on 'h'. */
-static struct request *find(const struct flow *f, const struct half *h, uint64_t id)
+static struct request *request_find(const struct flow *f, const struct half *h, uint64_t id)
 {
 	const uint64_t key = key_of(h->life->number, direction(h), id);
 	struct request *r = (struct request *)(uintptr_t)map_get(&f->table, key);
@@ -160,7 +160,7 @@ void request_named(struct flow *f, struct request *r, const struct flow_header *
 
 static struct request *of_call(struct flow *f, struct half *h, const struct flow_header *header)
 {
-	struct request *r = find(f, h, header->id);
+	struct request *r = request_find(f, h, header->id);
 
 	if (r && r->has_call) {
 		if (!r->has_answer) {
@@ -183,7 +183,7 @@ static struct request *of_call(struct flow *f, struct half *h, const struct flow
 /* As 'find'. After a silence, requests_expire has not looked yet. */
 static struct request *find_waiting(struct flow *f, const struct half *h, uint64_t id)
 {
-	struct request *r = find(f, h, id);
+	struct request *r = request_find(f, h, id);
 
 	if (!r || !has_lingered(f, r))
 		return r;

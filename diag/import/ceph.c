@@ -159,7 +159,7 @@ static int read_object(struct ceph *c, unsigned depth, bool *found)
 	return rc;
 }
 
-static int give(struct ceph *c, const char *metric, double id, double value)
+static int ceph_give(struct ceph *c, const char *metric, double id, double value)
 {
 	char osd[32];
 	struct label v = {"osd", osd};
@@ -205,8 +205,8 @@ static int end_dump(struct ceph *c, bool found)
 	labels_line(c->labels, c->s.line);
 	rc = declare(c);
 	for (size_t i = 0; i < c->n && !rc; i++)
-		rc = give(c, "commit_latency_ms", c->osd[i].id, c->osd[i].commit_ms)
-			?: give(c, "apply_latency_ms", c->osd[i].id, c->osd[i].apply_ms);
+		rc = ceph_give(c, "commit_latency_ms", c->osd[i].id, c->osd[i].commit_ms)
+			?: ceph_give(c, "apply_latency_ms", c->osd[i].id, c->osd[i].apply_ms);
 	c->sink_failed = rc < 0;
 	return rc ? err_prefix(c->e, rc, "%lu", c->s.line) : 0;
 }

@@ -8,7 +8,7 @@
 
 enum { BLOCK = 256 * 1024 };
 
-static const char *keep(struct csv_keys *k, const char *text, size_t n)
+static const char *csv_keys_keep(struct csv_keys *k, const char *text, size_t n)
 {
 	char *to;
 
@@ -33,7 +33,7 @@ static uint32_t look_up(struct csv_keys *k, const char *text, size_t n)
 			return (uint32_t)i - 1;
 	k->v = alloc_room(k->v, k->n, sizeof(*k->v));
 	k->v[k->n] = (struct csv_key){
-		.text = keep(k, text, n), .n = (uint32_t)n, .next = k->n, .hash = hash};
+		.text = csv_keys_keep(k, text, n), .n = (uint32_t)n, .next = k->n, .hash = hash};
 	map_keep(&k->index, hash, k->n + 1);
 	return k->n++;
 }

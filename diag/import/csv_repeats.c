@@ -326,7 +326,8 @@ static void list_names(const struct look *l, bool used, char *out, size_t size)
 				l->t->names[l->columns[i].at]);
 }
 
-static int refuse(const struct look *l, size_t repeated, size_t rows, bool found, struct err *e)
+static int csv_repeats_refuse(
+	const struct look *l, size_t repeated, size_t rows, bool found, struct err *e)
 {
 	char names[300];
 
@@ -348,8 +349,8 @@ static int refuse(const struct look *l, size_t repeated, size_t rows, bool found
 		repeated, rows, *names ? "; tried " : "", names);
 }
 
-static void tell(const struct look *l, const struct csv_roles *roles, size_t repeated, size_t rows,
-	struct import_said *said)
+static void csv_repeats_tell(const struct look *l, const struct csv_roles *roles, size_t repeated,
+	size_t rows, struct import_said *said)
 {
 	char names[300], groups[300] = "";
 	size_t n = 0;
@@ -393,11 +394,11 @@ static int separate(struct look *l, size_t repeated, size_t rows, struct csv_rol
 		found |= l->columns[i].used;
 	found = found && left * WRONG_SHARE <= rows;
 	if (found && room && l->t->form != CSV_WIDE && !l->o->group[0] && !l->o->settled) {
-		tell(l, roles, repeated, rows, said);
+		csv_repeats_tell(l, roles, repeated, rows, said);
 		return 1;
 	}
 	if (repeats_wrong(repeated, rows, least))
-		return refuse(l, repeated, rows, found, e);
+		return csv_repeats_refuse(l, repeated, rows, found, e);
 	import_note(said, "%zu of %zu rows repeat a time of their series; their mean is used",
 		repeated, rows);
 	return 0;
@@ -426,7 +427,7 @@ static int by_value(const void *a, const void *b)
 	return by_time(a, b);
 }
 
-static int compare(const void *a, const void *b)
+static int csv_repeats_compare(const void *a, const void *b)
 {
 	double x = *(const double *)a, y = *(const double *)b;
 
@@ -440,7 +441,7 @@ static double usual_step(const struct turn *t, size_t n, double *steps)
 		steps[i - 1] = t[i].time_s - t[i - 1].time_s;
 	if (n < 2)
 		return 0;
-	qsort(steps, n - 1, sizeof(*steps), compare);
+	qsort(steps, n - 1, sizeof(*steps), csv_repeats_compare);
 	return steps[(n - 1) / 2];
 }
 

@@ -40,7 +40,7 @@ void csv_rows_separator(struct csv_rows *r, char separator)
 
 /* Reads more behind what is not used yet. The buffer grows with the rows, so that only few bytes
  * are looked at twice. False: the row is too long. */
-static bool fill(struct csv_rows *r)
+static bool csv_rows_fill(struct csv_rows *r)
 {
 	size_t left = (size_t)(r->end - r->next), n, ask;
 
@@ -67,7 +67,7 @@ static bool fill(struct csv_rows *r)
 
 void csv_rows_ahead(struct csv_rows *r, size_t n)
 {
-	while (!r->eof && (size_t)(r->end - r->next) < n && fill(r))
+	while (!r->eof && (size_t)(r->end - r->next) < n && csv_rows_fill(r))
 		;
 }
 
@@ -82,7 +82,7 @@ const char *csv_rows_line(struct csv_rows *r, size_t *n)
 			*n = (size_t)(end - r->next);
 			return end == r->next && end == r->end ? NULL : r->next;
 		}
-		if (!fill(r))
+		if (!csv_rows_fill(r))
 			return NULL;
 	}
 }
@@ -239,7 +239,7 @@ bool csv_rows_next(struct csv_rows *r)
 		s = r->next == r->end ? MORE : split(r);
 		if (s == ROW && (r->n_fields > 1 || r->fields[0].n))
 			return true;
-		if (s == WRONG || (s == MORE && (r->ahead || !fill(r)))) {
+		if (s == WRONG || (s == MORE && (r->ahead || !csv_rows_fill(r)))) {
 			r->line = r->lines + 1;
 			return false;
 		}

@@ -294,7 +294,8 @@ static int explain(struct http *h, struct err *e)
 }
 
 /* The request's method and body are set. */
-static int begin(struct http *h, const char *url, FILE **answer, long *status, struct err *e)
+static int import_http_begin(
+	struct http *h, const char *url, FILE **answer, long *status, struct err *e)
 {
 	h->done = false;
 	h->failed = 0;
@@ -326,7 +327,7 @@ int http_begin(struct http *h, const char *path, const char *form, FILE **answer
 		curl_easy_setopt(h->easy, CURLOPT_COPYPOSTFIELDS, form);
 	else
 		curl_easy_setopt(h->easy, CURLOPT_HTTPGET, 1L);
-	return begin(h, url, answer, status, e);
+	return import_http_begin(h, url, answer, status, e);
 }
 
 /* Bodies are neither forms, nor held back until the server has said that it takes them. */
@@ -354,7 +355,7 @@ int http_post(struct http *h, const char *path, const char *form, const void *bo
 	curl_easy_setopt(h->easy, CURLOPT_POST, 1L);
 	curl_easy_setopt(h->easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)size);
 	curl_easy_setopt(h->easy, CURLOPT_POSTFIELDS, body);
-	return begin(h, url, answer, status, e);
+	return import_http_begin(h, url, answer, status, e);
 }
 
 int http_end(struct http *h, int rc, struct err *e)

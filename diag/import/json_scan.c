@@ -25,7 +25,7 @@ static int next_character(struct json_scan *s)
 	return c;
 }
 
-static void put(struct json_scan *s, int c)
+static void json_scan_put(struct json_scan *s, int c)
 {
 	if (s->length + 1 < sizeof(s->text))
 		s->text[s->length++] = (char)c;
@@ -36,19 +36,19 @@ static void put(struct json_scan *s, int c)
 static void put_utf8(struct json_scan *s, unsigned u)
 {
 	if (u < 0x80) {
-		put(s, (int)u);
+		json_scan_put(s, (int)u);
 	} else if (u < 0x800) {
-		put(s, (int)(0xc0 | u >> 6));
-		put(s, (int)(0x80 | (u & 0x3f)));
+		json_scan_put(s, (int)(0xc0 | u >> 6));
+		json_scan_put(s, (int)(0x80 | (u & 0x3f)));
 	} else if (u < 0x10000) {
-		put(s, (int)(0xe0 | u >> 12));
-		put(s, (int)(0x80 | (u >> 6 & 0x3f)));
-		put(s, (int)(0x80 | (u & 0x3f)));
+		json_scan_put(s, (int)(0xe0 | u >> 12));
+		json_scan_put(s, (int)(0x80 | (u >> 6 & 0x3f)));
+		json_scan_put(s, (int)(0x80 | (u & 0x3f)));
 	} else {
-		put(s, (int)(0xf0 | u >> 18));
-		put(s, (int)(0x80 | (u >> 12 & 0x3f)));
-		put(s, (int)(0x80 | (u >> 6 & 0x3f)));
-		put(s, (int)(0x80 | (u & 0x3f)));
+		json_scan_put(s, (int)(0xf0 | u >> 18));
+		json_scan_put(s, (int)(0x80 | (u >> 12 & 0x3f)));
+		json_scan_put(s, (int)(0x80 | (u >> 6 & 0x3f)));
+		json_scan_put(s, (int)(0x80 | (u & 0x3f)));
 	}
 }
 
@@ -102,13 +102,13 @@ static int read_string(struct json_scan *s, struct err *e)
 		if (c == EOF || c < ' ')
 			return fail(s, e, "has a control character in a text");
 		if (c != '\\') {
-			put(s, c);
+			json_scan_put(s, c);
 			continue;
 		}
 		c = getc_unlocked(s->f);
 		at = c > 0 ? strchr(from, c) : NULL;
 		if (at)
-			put(s, to[at - from]);
+			json_scan_put(s, to[at - from]);
 		else if (c != 'u' || read_unicode(s))
 			return fail(s, e, "has a bad escape in a text");
 	}
@@ -124,7 +124,7 @@ static int read_number(struct json_scan *s, int c, struct err *e)
 	s->cut = false;
 	for (; isdigit(c) || c == '-' || c == '+' || c == '.' || c == 'e' || c == 'E';
 		c = getc_unlocked(s->f))
-		put(s, c);
+		json_scan_put(s, c);
 	if (c != EOF)
 		ungetc(c, s->f);
 	s->text[s->length] = '\0';

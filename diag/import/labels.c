@@ -114,7 +114,7 @@ static int by_name(const void *a, const void *b)
 	return strcmp(((const struct label *)a)->name, ((const struct label *)b)->name);
 }
 
-static const char *value_of(const struct label *v, size_t n, const char *name)
+static const char *labels_value_of(const struct label *v, size_t n, const char *name)
 {
 	for (size_t i = 0; i < n; i++)
 		if (!strcmp(v[i].name, name))
@@ -142,7 +142,7 @@ static void scratch_put(struct labels *l, const char *text)
 /* Into the scratch: 'latency{le="0.1"}' for latency_bucket with a label le. */
 static void put_metric(struct labels *l, const char *metric, const struct label *v, size_t n)
 {
-	const char *le = value_of(v, n, "le"), *quantile = value_of(v, n, "quantile");
+	const char *le = labels_value_of(v, n, "le"), *quantile = labels_value_of(v, n, "quantile");
 	const char *value = le ? le : quantile;
 	size_t length = strlen(metric), bucket = strlen("_bucket");
 

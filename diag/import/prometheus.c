@@ -61,7 +61,7 @@ static void split_query(const char *text, struct query *q)
 	q->promql = p + 1;
 }
 
-static int check(const struct prometheus_options *o, struct err *e)
+static int prometheus_check(const struct prometheus_options *o, struct err *e)
 {
 	if (!o->url || !*o->url || !o->n_queries)
 		return err_set(e, -EINVAL, "a URL and a query are needed");
@@ -86,7 +86,7 @@ int prometheus_new(const struct prometheus_options *o, struct prometheus **out, 
 		.stop = o->stop};
 	struct prometheus *p;
 	struct http *http = NULL;
-	int rc = check(o, e) ?: http_new(&h, &http, e);
+	int rc = prometheus_check(o, e) ?: http_new(&h, &http, e);
 
 	if (rc)
 		return err_blame(e, ERR_USAGE, rc);
@@ -150,7 +150,7 @@ static int refused(const struct prometheus *p, FILE *answer, long status, struct
 		e, ERR_USAGE, err_set(e, -EINVAL, "%s (HTTP %ld): %s", site, status, said));
 }
 
-static int give(void *ctx, uint32_t series, double time_s, double value, struct err *e)
+static int prometheus_give(void *ctx, uint32_t series, double time_s, double value, struct err *e)
 {
 	const struct page_request *a = ctx;
 
@@ -184,7 +184,7 @@ static int see(void *ctx, uint32_t series, double time_s, double value, struct e
 }
 
 /* One query, with at most POINTS_MAX steps. 'sink' NULL: only series are looked for. */
-static int ask(struct prometheus *p, const struct query *q, double from_s, double to_s,
+static int prometheus_ask(struct prometheus *p, const struct query *q, double from_s, double to_s,
 	double step_s, const struct import_sink *sink, struct import_said *said, struct err *e)
 {
 	auto_free char *promql = http_encode(q->promql), *form = NULL;
@@ -201,7 +201,7 @@ static int ask(struct prometheus *p, const struct query *q, double from_s, doubl
 		import_note_partial(said, "the server gives a part of its answer only (HTTP 206)");
 	if (status == 200 || status == HTTP_PARTIAL)
 		rc = prometheus_answer_read(answer, http_site(p->http), q->metric, p->labels,
-			sink ? give : see, &asked, said, e);
+			sink ? prometheus_give : see, &asked, said, e);
 	else
 		rc = refused(p, answer, status, e);
 	return http_end(p->http, rc, e);
@@ -215,10 +215,10 @@ static int probe(
 	int rc = 0;
 
 	for (size_t i = 0; i < p->n && !rc; i++)
-		rc = ask(p, &p->queries[i], from_s, to_s, step_s, NULL, said, e);
+		rc = prometheus_ask(p, &p->queries[i], from_s, to_s, step_s, NULL, said, e);
 	/* The last samples, so that series which begin late are seen. */
 	for (size_t i = 0; i < p->n && !rc && step_s > p->step_s; i++)
-		rc = ask(p, &p->queries[i], to_s, to_s, p->step_s, NULL, said, e);
+		rc = prometheus_ask(p, &p->queries[i], to_s, to_s, p->step_s, NULL, said, e);
 	if (!rc)
 		rc = err_blame(e, ERR_USAGE, labels_decide(p->labels, said, e));
 	return rc;
@@ -231,8 +231,8 @@ static int ask_part(struct prometheus *p, double from_s, size_t points,
 	int rc = 0;
 
 	for (size_t i = 0; i < p->n && !rc; i++)
-		rc = ask(p, &p->queries[i], from_s, from_s + (double)(points - 1) * p->step_s,
-			p->step_s, sink, said, e);
+		rc = prometheus_ask(p, &p->queries[i], from_s,
+			from_s + (double)(points - 1) * p->step_s, p->step_s, sink, said, e);
 	return rc;
 }
 

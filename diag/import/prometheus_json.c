@@ -52,7 +52,8 @@ static bool is_known(struct saved *s, const struct waiting *w, int *rc, struct e
 	return false;
 }
 
-static int keep(void *ctx, uint32_t series, double time_s, double value, struct err *e)
+static int prometheus_json_keep(
+	void *ctx, uint32_t series, double time_s, double value, struct err *e)
 {
 	const struct waiting w = {time_s, value, series};
 	struct saved *s = ctx;
@@ -69,7 +70,7 @@ static int keep(void *ctx, uint32_t series, double time_s, double value, struct 
 	return 0;
 }
 
-static int give(
+static int prometheus_json_give(
 	struct saved *s, const struct import_sink *sink, struct import_said *said, struct err *e)
 {
 	struct waiting w;
@@ -119,10 +120,10 @@ int prometheus_json_read(FILE *f, const char *source, const struct import_option
 	struct saved s = {.how = o, .labels = labels_new(o), .waiting = tmpfile()};
 	int rc = s.waiting ? 0 : err_errno(e, -EIO, "cannot make a temporary file");
 
-	rc = rc ?: prometheus_answer_saved(f, source, s.labels, keep, &s, said, e);
+	rc = rc ?: prometheus_answer_saved(f, source, s.labels, prometheus_json_keep, &s, said, e);
 	if (!rc) {
 		rc = labels_decide(s.labels, said, e)
-			?: labels_declare_buckets(s.labels, sink, e) ?: give(&s, sink, said, e)
+			?: labels_declare_buckets(s.labels, sink, e) ?: prometheus_json_give(&s, sink, said, e)
 			?: labels_finish(s.labels, said, e);
 		if (!rc && !labels_count(s.labels))
 			rc = err_set(

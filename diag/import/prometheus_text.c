@@ -171,7 +171,7 @@ static int read_labels(struct text *t, char **p, char **name, struct label *v, s
 }
 
 /* A number that ends at a blank or the end of the line. */
-static bool number(char **p, double *x)
+static bool prometheus_text_number(char **p, double *x)
 {
 	char *end;
 
@@ -192,7 +192,8 @@ static int read_time(struct text *t, char *p, double *time_s)
 	p = skip_blanks(p);
 	if (*p && *p != '#') {
 		first = p;
-		if (!number(&p, &x) || !isfinite(x) || (*skip_blanks(p) && *skip_blanks(p) != '#'))
+		if (!prometheus_text_number(&p, &x) || !isfinite(x) ||
+			(*skip_blanks(p) && *skip_blanks(p) != '#'))
 			return bad(t, "behind the value there must be a time, or nothing");
 		*time_s = fabs(x) < 1e11 || memchr(first, '.', (size_t)(p - first)) ? x : x / 1000;
 		return 0;
@@ -272,7 +273,7 @@ static int flush(struct text *t)
 	return rc;
 }
 
-static int keep(struct text *t, uint32_t series, double time_s, double value)
+static int prometheus_text_keep(struct text *t, uint32_t series, double time_s, double value)
 {
 	labels_line(t->labels, t->l.n);
 	if (labels_decided(t->labels))
@@ -304,7 +305,7 @@ static int read_sample(struct text *t, char *p)
 		rc = read_labels(t, &p, &name, v, &n);
 	if (rc)
 		return rc;
-	if (!name || !number(&p, &value))
+	if (!name || !prometheus_text_number(&p, &value))
 		return bad(t, "this is not 'name{label=\"value\"} number time'");
 	rc = read_time(t, p, &time_s);
 	if (rc)
@@ -317,7 +318,7 @@ static int read_sample(struct text *t, char *p)
 	if (rc < 0)
 		return 0;
 	rc = rc ? declare(t, series, t->e) : 0;
-	rc = rc ?: keep(t, series, time_s, value);
+	rc = rc ?: prometheus_text_keep(t, series, time_s, value);
 	return rc ? err_prefix(t->e, rc, "%lu", t->l.n) : 0;
 }
 

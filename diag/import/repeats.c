@@ -36,7 +36,7 @@ void repeats_begin(struct repeats *r)
 	r->text++;
 }
 
-static struct repeats_series *find(struct repeats *r, uint32_t series)
+static struct repeats_series *repeats_find(struct repeats *r, uint32_t series)
 {
 	if (series >= r->room) {
 		size_t room = 2 * (size_t)series + 64;
@@ -97,7 +97,7 @@ static void advance(const struct repeats *r, struct repeats_series *s, double ti
 void repeats_sample(
 	struct repeats *r, uint32_t series, double time_s, double value, unsigned long line)
 {
-	struct repeats_series *s = find(r, series);
+	struct repeats_series *s = repeats_find(r, series);
 	bool same_time = s->n && time_s == s->last_s;
 
 	r->samples++;

@@ -99,7 +99,7 @@ void sysstat_free(struct sysstat *x)
 	free(x);
 }
 
-static const struct known *find(const char *metric)
+static const struct known *sysstat_find(const char *metric)
 {
 	for (size_t i = 0; i < N_KNOWN; i++)
 		if (!strcmp(known[i].name, metric) ||
@@ -147,7 +147,7 @@ int sysstat_sample(struct sysstat *x, const char *host, const char *disk, const 
 {
 	const struct import_options *o = &x->how;
 	struct label v[] = {{"disk", disk}, {"host", host}};
-	const struct known *k = find(metric);
+	const struct known *k = sysstat_find(metric);
 	uint32_t series;
 	int new, rc;
 

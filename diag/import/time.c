@@ -27,7 +27,7 @@ static bool take_number(struct text *t, int digits, int *value)
 	return true;
 }
 
-static bool take(struct text *t, char c)
+static bool time_take(struct text *t, char c)
 {
 	bool there = t->p < t->end && *t->p == c;
 
@@ -49,8 +49,9 @@ static bool take_date(struct text *t, int64_t *day)
 	static const int lengths[] = {31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
 	int y, m, d;
 
-	if (!take_number(t, 4, &y) || !take(t, '-') || !take_number(t, 2, &m) || !take(t, '-') ||
-		!take_number(t, 2, &d) || y < 1 || m < 1 || m > 12 || d < 1 || d > lengths[m - 1])
+	if (!take_number(t, 4, &y) || !time_take(t, '-') || !take_number(t, 2, &m) ||
+		!time_take(t, '-') || !take_number(t, 2, &d) || y < 1 || m < 1 || m > 12 || d < 1 ||
+		d > lengths[m - 1])
 		return false;
 	if (m == 2 && d == 29 && (y % 4 || (y % 100 == 0 && y % 400)))
 		return false;
@@ -64,14 +65,15 @@ static bool take_clock(struct text *t, int *seconds, double *fraction)
 	int h, m, s = 0;
 
 	*fraction = 0;
-	if (!take_number(t, 2, &h) || !take(t, ':') || !take_number(t, 2, &m) || h > 24 || m > 59)
+	if (!take_number(t, 2, &h) || !time_take(t, ':') || !take_number(t, 2, &m) || h > 24 ||
+		m > 59)
 		return false;
-	if (take(t, ':') && !take_number(t, 2, &s))
+	if (time_take(t, ':') && !take_number(t, 2, &s))
 		return false;
 	*seconds = h * 3600 + m * 60 + s;
 	if (s > 60 || *seconds > 86400)
 		return false;
-	if (take(t, '.') || take(t, ',')) {
+	if (time_take(t, '.') || time_take(t, ',')) {
 		const char *first = t->p;
 		double value = 0, scale = 1;
 
@@ -108,7 +110,7 @@ static bool take_zone(struct text *t, int *offset_s)
 	*offset_s = 0;
 	if (t->p == t->end)
 		return true;
-	take(t, ' ');
+	time_take(t, ' ');
 	for (size_t i = 0; i < sizeof(zones) / sizeof(zones[0]); i++) {
 		size_t n = strlen(zones[i].name);
 
@@ -117,10 +119,10 @@ static bool take_zone(struct text *t, int *offset_s)
 			return true;
 		}
 	}
-	sign = take(t, '+') ? 1 : take(t, '-') ? -1 : 0;
+	sign = time_take(t, '+') ? 1 : time_take(t, '-') ? -1 : 0;
 	if (!sign || !take_number(t, 2, &h))
 		return false;
-	take(t, ':');
+	time_take(t, ':');
 	if (t->p < t->end && !take_number(t, 2, &m))
 		return false;
 	*offset_s = sign * (h * 3600 + m * 60);
@@ -138,7 +140,7 @@ bool iso_time_read(const char *p, size_t n, double *time_s, bool *local)
 	if (!take_date(&t, &day))
 		return false;
 	if (t.p < t.end) {
-		if (!take(&t, 'T') && !take(&t, 't') && !take(&t, ' '))
+		if (!time_take(&t, 'T') && !time_take(&t, 't') && !time_take(&t, ' '))
 			return false;
 		if (!take_clock(&t, &seconds, &fraction))
 			return false;

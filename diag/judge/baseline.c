@@ -119,7 +119,7 @@ static int read_counts(const json_t *row, const char *source, const char *detect
 }
 
 /* Right servers, then wrong ones. */
-static void compare(struct comparisons *out, const char *detector, const char *fault,
+static void judge_baseline_compare(struct comparisons *out, const char *detector, const char *fault,
 	const struct counts *before, const struct counts *now)
 {
 	for (int w = 0; w < 2; w++) {
@@ -142,7 +142,7 @@ static void compare(struct comparisons *out, const char *detector, const char *f
 	}
 }
 
-static void add(struct counts *sum, const struct counts *c)
+static void baseline_add(struct counts *sum, const struct counts *c)
 {
 	for (int w = 0; w < 2; w++) {
 		sum->n[w] += c->n[w];
@@ -170,12 +170,12 @@ static int compare_detector(const struct score_table *t, const char *name, const
 		if (f == score_names(t, SCORE_FAULT, &names) || !(now = counts_at(t, d, f)).n[true])
 			continue;
 		shared++;
-		add(&all_before, &before);
-		add(&all_now, &now);
-		compare(out, name, fault, &before, &now);
+		baseline_add(&all_before, &before);
+		baseline_add(&all_now, &now);
+		judge_baseline_compare(out, name, fault, &before, &now);
 	}
 	if (shared > 1)
-		compare(out, name, NULL, &all_before, &all_now);
+		judge_baseline_compare(out, name, NULL, &all_before, &all_now);
 	return 0;
 }
 

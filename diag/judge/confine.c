@@ -36,9 +36,9 @@ struct report {
 	char what[120];
 };
 
-static void refuse(const char *what, int code) __attribute__((noreturn));
+static void confine_refuse(const char *what, int code) __attribute__((noreturn));
 
-static void refuse(const char *what, int code)
+static void confine_refuse(const char *what, int code)
 {
 	struct report r = {.code = code};
 
@@ -52,7 +52,7 @@ static void refuse(const char *what, int code)
 static void must(int rc, const char *what)
 {
 	if (rc < 0)
-		refuse(what, errno);
+		confine_refuse(what, errno);
 }
 
 static void write_map(const char *path, const char *text)
@@ -77,7 +77,7 @@ static void map_user(uid_t uid, gid_t gid)
 }
 
 /* Mounts a folder or file of the host below the new root; ignores one that does not exist. */
-static void show(const char *folder, const char *path, bool read_only)
+static void confine_show(const char *folder, const char *path, bool read_only)
 {
 	char place[256], target[256];
 	struct statvfs fs;
@@ -151,9 +151,9 @@ static void make_tree(const char *folder, const char *program)
 	must(mount("detector", path, "tmpfs", MS_NOSUID | MS_NODEV, "size=64m,mode=1777"),
 		"mounting a tmpfs");
 	for (int i = 0; system[i]; i++)
-		show(folder, system[i], true);
+		confine_show(folder, system[i], true);
 	for (int i = 0; devices[i]; i++)
-		show(folder, devices[i], false);
+		confine_show(folder, devices[i], false);
 	snprintf(path, sizeof(path), "%s/detector/run", folder);
 	copy_program(program, path);
 	must(chdir(folder), "entering its folder");
@@ -230,7 +230,7 @@ static void become(const char *path, char *name, bool root)
 		signal(s, SIG_DFL);
 	umask(022);
 	execve(path, argv, env);
-	refuse(STARTING, errno);
+	confine_refuse(STARTING, errno);
 }
 
 static int wait_for(pid_t pid)
@@ -273,7 +273,7 @@ static void child(const char *program, const char *folder, bool trust, uid_t uid
 	must(setsid(), "leaving the terminal");
 	if (unshare(SPACES | (uid ? CLONE_NEWUSER : 0)) < 0) {
 		if (!trust)
-			refuse("namespaces", EPERM);
+			confine_refuse("namespaces", EPERM);
 		must(chdir(folder), "entering its folder");
 		become(program, name, !uid);
 	}

@@ -56,7 +56,7 @@ void ground_truth_clear(struct ground_truth *l)
 	*l = (struct ground_truth){0};
 }
 
-static void add(struct reader *r, char *member, double from_s, double to_s, bool ill)
+static void ground_truth_add(struct reader *r, char *member, double from_s, double to_s, bool ill)
 {
 	struct ground_truth *l = r->labels;
 
@@ -166,7 +166,7 @@ static void take_row(struct reader *r)
 			fprintf(f, "%s/", r->field[i]);
 	fputs(r->field[r->member], f);
 	fclose(f);
-	add(r, member, from, to, ill);
+	ground_truth_add(r, member, from, to, ill);
 }
 
 /* The field at 's', unquoted in its place, to '*field'; returns where the next one begins, or NULL
@@ -236,7 +236,7 @@ static void take_line(struct reader *r, char *line)
 	if (strchr(text, ','))
 		complain(r, "a comma in a list; a CSV file begins with a head");
 	else if (*text)
-		add(r, alloc_copy(text), -INFINITY, INFINITY, true);
+		ground_truth_add(r, alloc_copy(text), -INFINITY, INFINITY, true);
 }
 
 static void take_all(struct reader *r, FILE *f)
@@ -344,7 +344,7 @@ static int ambiguous(const struct ground_truth *l, const struct ground_truth_lab
 			l->path, label->line, name, path1, path2));
 }
 
-static int find(const struct ground_truth *l, const struct ground_truth_label *label,
+static int ground_truth_find(const struct ground_truth *l, const struct ground_truth_label *label,
 	const struct ends *ends, const struct ranked *members, uint32_t *member, struct err *e)
 {
 	const struct end key = {label->member, 0};
@@ -385,7 +385,7 @@ int ground_truth_apply(const struct ground_truth *l, double from_s, double to_s,
 	int rc = 0;
 
 	for (size_t i = 0; i < l->n && !rc; i++)
-		rc = find(l, &l->v[i], &ends, members, &of[i], e);
+		rc = ground_truth_find(l, &l->v[i], &ends, members, &of[i], e);
 	for (size_t i = 0; i < n && !rc; i++)
 		members[i].truth = l->complete ? TRUTH_HEALTHY : TRUTH_UNKNOWN;
 	for (size_t i = 0; i < l->n && !rc; i++) {

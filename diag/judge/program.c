@@ -150,7 +150,7 @@ static void write_question(const struct detector *d, const char *training, const
 }
 
 /* Reads what is available, up to 'max'; 0 at the end. What is more is -EMSGSIZE, or is dropped. */
-static ssize_t take(int fd, char *into, size_t *n, size_t max, bool drop)
+static ssize_t program_take(int fd, char *into, size_t *n, size_t max, bool drop)
 {
 	char spare[4096];
 	ssize_t got = read(fd, spare, sizeof(spare));
@@ -196,7 +196,7 @@ static int converse(struct talk *t, int *in, int out, int error, struct err *e)
 			}
 		}
 		if (fds[1].revents) {
-			n = take(out, t->answer, &t->answered, ANSWER_MAX, false);
+			n = program_take(out, t->answer, &t->answered, ANSWER_MAX, false);
 			if (n == -EMSGSIZE)
 				return err_set(e, -EMSGSIZE,
 					"%s: the detector said more than %d KiB", t->path,
@@ -205,7 +205,7 @@ static int converse(struct talk *t, int *in, int out, int error, struct err *e)
 				fds[1].fd = -1;
 		}
 		if (fds[2].revents &&
-			take(error, t->complaint, &t->complained, COMPLAINT_MAX, true) <= 0)
+			program_take(error, t->complaint, &t->complained, COMPLAINT_MAX, true) <= 0)
 			fds[2].fd = -1;
 		for (int i = 0; i < 3; i++)
 			fds[i].revents = 0;
@@ -295,7 +295,7 @@ static void close_all(int fds[3][2], int side)
 }
 
 /* One question, one process. Runs in several threads: shared data are only read. */
-static int ask(const struct detector *d, const char *training, const json_t *model,
+static int judge_program_ask(const struct detector *d, const char *training, const json_t *model,
 	const struct detector_run *run, json_t **said, struct err *e)
 {
 	struct talk *t = alloc_zero(1, sizeof(*t));
@@ -343,7 +343,7 @@ static void *work(void *arg)
 	struct round *r = arg;
 
 	for (size_t i; (i = atomic_fetch_add(&r->next, 1)) < r->n;)
-		r->answers[i].rc = ask(r->d, r->training, r->model, r->runs[i],
+		r->answers[i].rc = judge_program_ask(r->d, r->training, r->model, r->runs[i],
 			&r->answers[i].verdicts, &r->answers[i].why);
 	return NULL;
 }
@@ -378,7 +378,7 @@ int program_train(const struct detector *d, const struct detector_run *runs, siz
 	ignore_pipes(&before);
 	/* A program that answers anything else gets the training runs with each run; one that does
 	 * not end would not end then either. */
-	rc = n ? ask(d, text, NULL, NULL, &said, e) : 0;
+	rc = n ? judge_program_ask(d, text, NULL, NULL, &said, e) : 0;
 	if (!rc && json_array_size(said) == 1 && json_object_size(json_array_get(said, 0)) == 1)
 		own = jget(json_array_get(said, 0), "model");
 	sigaction(SIGPIPE, &before, NULL);

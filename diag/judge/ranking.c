@@ -202,7 +202,7 @@ static struct ranking_rate rate(unsigned hits, unsigned n)
 	return r;
 }
 
-static void count(struct ranking_score *s, const struct ranked *members, size_t n)
+static void ranking_count(struct ranking_score *s, const struct ranked *members, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
 		bool ill = members[i].truth == TRUTH_ILL, accused = members[i].indicted;
@@ -245,7 +245,7 @@ struct ranking_score ranking_score(const struct ranked *members, size_t n, uint6
 	struct ranking_score s = {0};
 	struct order o = sorted(members, n);
 
-	count(&s, members, n);
+	ranking_count(&s, members, n);
 	areas(&s, &o, seed);
 	free(o.v);
 	return s;
@@ -257,15 +257,15 @@ void ranking_score_clear(struct ranking_score *s)
 	*s = (struct ranking_score){0};
 }
 
-static json_t *number(double x)
+static json_t *ranking_number(double x)
 {
 	return isfinite(x) ? json_real(x) : json_null();
 }
 
 static json_t *interval(double value, double low, double high)
 {
-	return json_pack("{s:o, s:o, s:o}", "value", number(value), "low", number(low), "high",
-		number(high));
+	return json_pack("{s:o, s:o, s:o}", "value", ranking_number(value), "low",
+		ranking_number(low), "high", ranking_number(high));
 }
 
 static json_t *points_json(const struct ranking_score *s)
@@ -276,10 +276,11 @@ static json_t *points_json(const struct ranking_score *s)
 		const struct ranking_point *p = &s->points[i];
 
 		json_array_append_new(list,
-			json_pack("{s:o, s:i, s:i, s:o, s:o, s:o}", "severity", number(p->severity),
-				"tp", (int)p->tp, "fp", (int)p->fp, "recall", number(p->recall),
-				"false_alarms", number(p->false_alarms), "precision",
-				number(p->precision)));
+			json_pack("{s:o, s:i, s:i, s:o, s:o, s:o}", "severity",
+				ranking_number(p->severity), "tp", (int)p->tp, "fp", (int)p->fp,
+				"recall", ranking_number(p->recall), "false_alarms",
+				ranking_number(p->false_alarms), "precision",
+				ranking_number(p->precision)));
 	}
 	return list;
 }

@@ -83,7 +83,7 @@ size_t score_names(const struct score_table *t, enum score_axis axis, const char
 	return t->axes[axis].n;
 }
 
-static struct score *find(const struct score_table *t, const size_t at[SCORE_AXES])
+static struct score *score_find(const struct score_table *t, const size_t at[SCORE_AXES])
 {
 	for (size_t i = 0; i < t->n; i++)
 		if (!memcmp(t->scores[i].at, at, sizeof(t->scores[i].at)))
@@ -96,7 +96,7 @@ const struct score *score_at(
 {
 	const size_t at[SCORE_AXES] = {detector, fault, workload, metric};
 
-	return find(t, at);
+	return score_find(t, at);
 }
 
 /* A list of names, of which there may be one or none: the 'i'th, or NULL. */
@@ -174,7 +174,7 @@ static bool same_resource(const char *a, const char *b)
 	return n == strcspn(b, "/") && !strncmp(a, b, n);
 }
 
-static void count(struct score *s, const struct score_cell *cell, const json_t *verdict)
+static void score_count(struct score *s, const struct score_cell *cell, const json_t *verdict)
 {
 	const char *resource = jget_text(verdict, "resource"),
 		   *cause = cell->resource ? strchr(cell->resource, '/') : NULL;
@@ -234,7 +234,7 @@ int score_add(struct score_table *t, const char *detector, const struct score_ce
 		return rc;
 	for (int a = 0; a < SCORE_AXES; a++)
 		fresh.at[a] = score_declare(t, (enum score_axis)a, names[a]);
-	s = find(t, fresh.at);
+	s = score_find(t, fresh.at);
 	if (s && s->control != fresh.control)
 		return err_set(e, -EINVAL,
 			"the cells of fault '%s' must all have a victim, or none", cell->fault);
@@ -243,7 +243,7 @@ int score_add(struct score_table *t, const char *detector, const struct score_ce
 		s = &t->scores[t->n++];
 		*s = fresh;
 	}
-	count(s, cell, verdict);
+	score_count(s, cell, verdict);
 	if (!s->control && !strcmp(names[SCORE_METRIC], "any"))
 		add_judged(t, s->at[SCORE_DETECTOR], cell, verdict);
 	return 0;

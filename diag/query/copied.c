@@ -52,8 +52,8 @@ static int create(struct query *q, const char *name, const char *const columns[]
 	return rc == SQLITE_OK ? 0 : query_fail(q, "make a table", e);
 }
 
-static int fill(struct query *q, const char *name, const char *const columns[], const json_t *rows,
-	struct err *e)
+static int copied_fill(struct query *q, const char *name, const char *const columns[],
+	const json_t *rows, struct err *e)
 {
 	sqlite3_str *into = sqlite3_str_new(q->db);
 	sqlite3_stmt *st = NULL;
@@ -76,5 +76,5 @@ static int fill(struct query *q, const char *name, const char *const columns[], 
 int query_add_table(struct query *q, const char *name, const char *const columns[],
 	const json_t *rows, struct err *e)
 {
-	return create(q, name, columns, e) ?: fill(q, name, columns, rows, e);
+	return create(q, name, columns, e) ?: copied_fill(q, name, columns, rows, e);
 }

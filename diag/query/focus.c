@@ -20,7 +20,7 @@ static bool equal(enum column_key key, const char *text, const struct query_log 
 	return !text || push_apply(&p, log, head, f);
 }
 
-static int64_t add(int64_t a, int64_t b)
+static int64_t focus_add(int64_t a, int64_t b)
 {
 	int64_t sum;
 
@@ -31,10 +31,10 @@ static int64_t add(int64_t a, int64_t b)
 
 static bool in_time(const struct query_focus *focus, int64_t start_ns, struct scan_filter *f)
 {
-	int64_t from = add(start_ns, focus->from_ns), to = INT64_MAX;
+	int64_t from = focus_add(start_ns, focus->from_ns), to = INT64_MAX;
 
 	if (focus->to_ns)
-		to = add(add(start_ns, focus->to_ns), -1);
+		to = focus_add(focus_add(start_ns, focus->to_ns), -1);
 	if (from > f->from_ns)
 		f->from_ns = from;
 	if (to < f->to_ns)

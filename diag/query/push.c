@@ -63,7 +63,7 @@ static bool narrow(int64_t *low, int64_t *high, struct range r)
 	return *low <= *high;
 }
 
-static int64_t add(int64_t a, int64_t b)
+static int64_t push_add(int64_t a, int64_t b)
 {
 	int64_t sum;
 
@@ -84,9 +84,9 @@ static bool apply_t(const struct push *p, int64_t start_ns, struct scan_filter *
 	ns = (v->type == PUSH_INT ? (double)v->number : v->real) * 1e9;
 	slack = 1000 + fabs(ns) * 1e-12;
 	if (p->op != PUSH_LT && p->op != PUSH_LE)
-		r.low = add(start_ns, to_int(ns - slack));
+		r.low = push_add(start_ns, to_int(ns - slack));
 	if (p->op != PUSH_GT && p->op != PUSH_GE)
-		r.high = add(start_ns, to_int(ns + slack));
+		r.high = push_add(start_ns, to_int(ns + slack));
 	return narrow(&f->from_ns, &f->to_ns, r);
 }
 
@@ -98,11 +98,11 @@ static bool apply_second(const struct push *p, int64_t start_ns, struct scan_fil
 	if (!range_of(p, &r))
 		return true;
 	if (r.low > INT64_MIN / 1000000000 && r.low < INT64_MAX / 1000000000)
-		r.low = add(start_ns, r.low * 1000000000);
+		r.low = push_add(start_ns, r.low * 1000000000);
 	else
 		r.low = INT64_MIN;
 	if (r.high > INT64_MIN / 1000000000 && r.high < INT64_MAX / 1000000000 - 1)
-		r.high = add(start_ns, (r.high + 1) * 1000000000 - 1);
+		r.high = push_add(start_ns, (r.high + 1) * 1000000000 - 1);
 	else
 		r.high = INT64_MAX;
 	return narrow(&f->from_ns, &f->to_ns, r);

@@ -242,8 +242,8 @@ int query_was_stopped(const struct query *q, struct err *e)
 }
 
 /* Steps through the statement. */
-static int run(struct query *q, const char *sql, sqlite3_stmt *st, const struct query_sink *sink,
-	struct err *e)
+static int query_run_sql(struct query *q, const char *sql, sqlite3_stmt *st,
+	const struct query_sink *sink, struct err *e)
 {
 	int n = sqlite3_column_count(st), step = SQLITE_DONE, rc;
 	const char **names = alloc_zero((size_t)n + 1, sizeof(*names));
@@ -304,7 +304,7 @@ static int bind_all(const struct query *q, sqlite3_stmt *st, struct err *e)
 }
 
 /* Compiles one statement that only asks. */
-static int prepare(struct query *q, const char *sql, sqlite3_stmt **out, struct err *e)
+static int query_prepare(struct query *q, const char *sql, sqlite3_stmt **out, struct err *e)
 {
 	sqlite3_stmt *st = NULL;
 	const char *tail;
@@ -336,7 +336,7 @@ void query_watch(struct query *q)
 	q->until_s = q->spec.timeout_s > 0 ? clock_mono_s() + q->spec.timeout_s : 0;
 }
 
-static void watch(struct query *q)
+static void query_query_watch(struct query *q)
 {
 	query_watch(q);
 	sqlite3_set_authorizer(q->db, authorize, q);
@@ -354,8 +354,8 @@ int query_check(struct query *q, const char *sql, int *at, struct err *e)
 	sqlite3_stmt *st = NULL;
 	int rc;
 
-	watch(q);
-	rc = prepare(q, sql, &st, e);
+	query_query_watch(q);
+	rc = query_prepare(q, sql, &st, e);
 	*at = rc ? sqlite3_error_offset(q->db) : -1;
 	sqlite3_finalize(st);
 	unwatch(q);
@@ -367,10 +367,10 @@ int query_run(struct query *q, const char *sql, const struct query_sink *sink, s
 	sqlite3_stmt *st = NULL;
 	int rc;
 
-	watch(q);
-	rc = prepare(q, sql, &st, e);
+	query_query_watch(q);
+	rc = query_prepare(q, sql, &st, e);
 	if (!rc)
-		rc = run(q, sql, st, sink, e);
+		rc = query_run_sql(q, sql, st, sink, e);
 	sqlite3_finalize(st);
 	unwatch(q);
 	return rc;

@@ -246,7 +246,7 @@ static int next_held(struct scan *s, const struct record **rec, struct err *e)
 }
 
 /* At the beginning of each block. */
-static int begin(struct scan *s, struct err *e)
+static int query_scan_begin(struct scan *s, struct err *e)
 {
 	if (s->stop.fn && s->stop.fn(s->stop.ctx, e))
 		return -EINTR;
@@ -254,7 +254,7 @@ static int begin(struct scan *s, struct err *e)
 }
 
 /* The stream's source: what passes, and what its tables need. */
-static int next(void *ctx, const struct record **rec, struct err *e)
+static int query_scan_next(void *ctx, const struct record **rec, struct err *e)
 {
 	struct scan *s = ctx;
 	int rc;
@@ -267,7 +267,7 @@ static int next(void *ctx, const struct record **rec, struct err *e)
 				return rc;
 		}
 		if (!s->left) {
-			rc = begin(s, e);
+			rc = query_scan_begin(s, e);
 			if (rc != 1)
 				return rc;
 			if (s->held)
@@ -295,7 +295,7 @@ static int keep_names(void *ctx, struct stream_item *item, struct err *e)
 int scan_open(const char *path, const struct stream_spec *stream, struct scan **out, struct err *e)
 {
 	struct scan *s = alloc_zero(1, sizeof(*s));
-	const struct stream_source source = {.next = next, .ctx = s};
+	const struct stream_source source = {.next = query_scan_next, .ctx = s};
 	int rc;
 
 	s->path = alloc_copy(path);
@@ -362,7 +362,7 @@ static int next_plain(struct scan *s, struct stream_item **item, struct err *e)
 	struct stream_item *i = &s->plain;
 	const struct record *rec;
 	uint32_t nr;
-	int rc = next(s, &rec, e);
+	int rc = query_scan_next(s, &rec, e);
 
 	if (rc != 1)
 		return rc;

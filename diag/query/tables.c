@@ -174,7 +174,7 @@ static int vt_open(sqlite3_vtab *v, sqlite3_vtab_cursor **out)
 	return SQLITE_OK;
 }
 
-static void forget(struct cursor *c)
+static void tables_forget(struct cursor *c)
 {
 	for (size_t i = 0; i < c->n_pushes; i++) {
 		for (size_t k = 0; k < c->pushes[i].n; k++)
@@ -211,7 +211,7 @@ static int vt_close(sqlite3_vtab_cursor *base)
 
 	leave_log(c);
 	leave_rows(c);
-	forget(c);
+	tables_forget(c);
 	summed_free(c->totals);
 	free(c);
 	return SQLITE_OK;
@@ -329,7 +329,7 @@ static bool unwanted(void *ctx)
 	return query_stopped(ctx);
 }
 
-static void note(void *ctx, const char *why)
+static void tables_note(void *ctx, const char *why)
 {
 	query_note_text(ctx, why);
 }
@@ -355,7 +355,7 @@ static int open_rows(struct cursor *c)
 		.slot_ns = q->spec.slot_ns,
 		.focus = &q->spec.focus,
 		.stop = unwanted,
-		.note = note,
+		.note = tables_note,
 		.ctx = q};
 	rc = source->open(source->ctx, &c->ask, &c->rows, &q->error);
 	return rc ? source_failed(c, rc) : next_row(c);
@@ -408,7 +408,7 @@ static int sum_up(struct cursor *c)
 	return rc;
 }
 
-static struct push_value value_of(sqlite3_value *v)
+static struct push_value tables_value_of(sqlite3_value *v)
 {
 	struct push_value out = {.type = PUSH_OTHER};
 
@@ -432,7 +432,7 @@ static struct push_value value_of(sqlite3_value *v)
 static void add_value(struct push *p, sqlite3_value *v)
 {
 	p->values = alloc_room(p->values, p->n, sizeof(*p->values));
-	p->values[p->n++] = value_of(v);
+	p->values[p->n++] = tables_value_of(v);
 }
 
 static int vt_filter(
@@ -444,7 +444,7 @@ static int vt_filter(
 	char *at = (char *)plan;
 
 	leave_log(c);
-	forget(c);
+	tables_forget(c);
 	c->needs = (unsigned)needs;
 	c->used = strtoull(at, &at, 10);
 	at++;

@@ -50,7 +50,7 @@ static int by_tid(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-static void put(struct maker *m, struct record *rec)
+static void zones_make_put(struct maker *m, struct record *rec)
 {
 	if (!m->failed)
 		m->failed = log_write(m->state, rec, m->e);
@@ -61,7 +61,7 @@ static void put_descriptor(void *ctx, const struct fd_state *s)
 {
 	struct record rec = {.type = RECORD_FD, .fd = s->now};
 
-	put(ctx, &rec);
+	zones_make_put(ctx, &rec);
 }
 
 static void put_name(const void *node, VISIT visit, void *ctx)
@@ -75,7 +75,7 @@ static void put_name(const void *node, VISIT visit, void *ctx)
 			.name = n->name}};
 
 	if (visit == postorder || visit == leaf)
-		put(ctx, &rec);
+		zones_make_put(ctx, &rec);
 }
 
 static uint64_t state_size(struct maker *m)
@@ -145,7 +145,7 @@ static void note_state(struct maker *m, const struct record *rec)
 		alloc_end();
 }
 
-static void note(struct maker *m, struct zone *z, const struct record *rec)
+static void zones_make_note(struct maker *m, struct zone *z, const struct record *rec)
 {
 	const int64_t start_ns = record_start_ns(rec);
 	uint32_t pid, tid;
@@ -194,7 +194,7 @@ static int read_log(struct maker *m, const struct zones_stop *stop)
 		if (!m->zone)
 			m->zone = add_zone(m, m->place.next, m->place.records);
 		m->place = log_reader_place(m->log);
-		note(m, m->zone, rec);
+		zones_make_note(m, m->zone, rec);
 	}
 	if (m->failed)
 		return m->failed;
@@ -257,7 +257,7 @@ static void clear(struct maker *m)
 }
 
 /* Opens what is read and written; clear() afterwards, after errors, too. */
-static int start(struct maker *m, const char *path, const char *log, uint64_t spacing)
+static int zones_make_start(struct maker *m, const char *path, const char *log, uint64_t spacing)
 {
 	int rc;
 
@@ -290,7 +290,7 @@ int zones_make(const char *path, const char *log, uint64_t spacing, const struct
 	struct err *e)
 {
 	struct maker m = {.e = e};
-	int rc = start(&m, path, log, spacing) ?: look_at(&m, log) ?: read_log(&m, stop);
+	int rc = zones_make_start(&m, path, log, spacing) ?: look_at(&m, log) ?: read_log(&m, stop);
 
 	if (!rc) {
 		rc = log_writer_end(m.state, 0, e);
@@ -319,7 +319,7 @@ int zones_follow_new(const char *path, const char *log, struct zones_follow **ou
 	f->path = alloc_copy(path);
 	f->log = alloc_copy(log);
 	f->m.e = e;
-	rc = start(&f->m, path, log, 0);
+	rc = zones_make_start(&f->m, path, log, 0);
 	if (rc)
 		zones_follow_free(f);
 	else

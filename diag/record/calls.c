@@ -244,7 +244,7 @@ static bool is_among(const char *name, const char *names)
 	return false;
 }
 
-static void describe(struct call_info *info, const char *name)
+static void calls_describe(struct call_info *info, const char *name)
 {
 	*info = (struct call_info){.name = name,
 		.fd = -1,
@@ -282,7 +282,7 @@ __attribute__((constructor)) static void fill(void)
 	for (size_t a = 0; a < COUNT(archs); a++)
 		for (size_t i = 0; i < archs[a].n; i++)
 			if (archs[a].names[i].nr < MAX_NR)
-				describe(&archs[a].info[archs[a].names[i].nr],
+				calls_describe(&archs[a].info[archs[a].names[i].nr],
 					archs[a].names[i].name);
 }
 

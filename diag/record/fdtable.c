@@ -52,12 +52,12 @@ void fdtable_free(struct fdtable *t)
 	free(t);
 }
 
-static struct entry *find(const struct fdtable *t, uint32_t pid, int32_t fd)
+static struct entry *fdtable_find(const struct fdtable *t, uint32_t pid, int32_t fd)
 {
 	return (struct entry *)(uintptr_t)map_get(&t->entries, key_of(pid, fd));
 }
 
-static struct entry *add(struct fdtable *t, uint32_t pid, int32_t fd)
+static struct entry *fdtable_add(struct fdtable *t, uint32_t pid, int32_t fd)
 {
 	struct entry *en = calloc(1, sizeof(*en));
 
@@ -81,7 +81,7 @@ static void drop(struct fdtable *t, struct entry *en)
 
 static void drop_process(struct fdtable *t, uint32_t pid)
 {
-	struct entry *head = find(t, pid, PROCESS_HEAD);
+	struct entry *head = fdtable_find(t, pid, PROCESS_HEAD);
 
 	if (!head)
 		return;
@@ -92,17 +92,17 @@ static void drop_process(struct fdtable *t, uint32_t pid)
 
 static int feed_open(struct fdtable *t, const struct record_fd *f)
 {
-	struct entry *en = find(t, f->pid, f->fd), *head;
+	struct entry *en = fdtable_find(t, f->pid, f->fd), *head;
 	char *path = strdup(f->path ? f->path : "");
 
 	if (!path)
 		return -ENOMEM;
 	if (!en) {
-		head = find(t, f->pid, PROCESS_HEAD);
+		head = fdtable_find(t, f->pid, PROCESS_HEAD);
 		if (!head)
-			head = add(t, f->pid, PROCESS_HEAD);
+			head = fdtable_add(t, f->pid, PROCESS_HEAD);
 		if (head)
-			en = add(t, f->pid, f->fd);
+			en = fdtable_add(t, f->pid, f->fd);
 		if (!en) {
 			free(path);
 			return -ENOMEM;
@@ -131,7 +131,7 @@ int fdtable_feed(struct fdtable *t, const struct record *rec)
 		return 0;
 	if (rec->fd.open)
 		return feed_open(t, &rec->fd);
-	en = find(t, rec->fd.pid, rec->fd.fd);
+	en = fdtable_find(t, rec->fd.pid, rec->fd.fd);
 	if (en)
 		drop(t, en);
 	return 0;
@@ -139,7 +139,7 @@ int fdtable_feed(struct fdtable *t, const struct record *rec)
 
 struct fd_state *fdtable_get(const struct fdtable *t, uint32_t pid, int32_t fd)
 {
-	struct entry *en = fd == PROCESS_HEAD ? NULL : find(t, pid, fd);
+	struct entry *en = fd == PROCESS_HEAD ? NULL : fdtable_find(t, pid, fd);
 
 	return en ? &en->state : NULL;
 }
@@ -147,7 +147,7 @@ struct fd_state *fdtable_get(const struct fdtable *t, uint32_t pid, int32_t fd)
 void fdtable_each(const struct fdtable *t, uint32_t pid,
 	void (*fn)(void *ctx, const struct fd_state *s), void *ctx)
 {
-	struct entry *head = find(t, pid, PROCESS_HEAD);
+	struct entry *head = fdtable_find(t, pid, PROCESS_HEAD);
 
 	if (head)
 		for (struct entry *en = head->next; en != head; en = en->next)

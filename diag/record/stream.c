@@ -456,7 +456,7 @@ static void release_id(void *ctx, const struct fd_state *f)
 }
 
 /* What the record changes before the consumers see it: names, and the thread of a call. */
-static void prepare(struct stream *s, struct stream_item *item)
+static void stream_prepare(struct stream *s, struct stream_item *item)
 {
 	const struct record *rec = item->record;
 	struct stream_thread *t;
@@ -532,7 +532,7 @@ int stream_next(struct stream *s, struct stream_item **out, struct err *e)
 	if (rc != 1)
 		return rc;
 	s->at_hand = true;
-	prepare(s, item);
+	stream_prepare(s, item);
 	for (size_t i = 0; i < s->n_consumers; i++) {
 		if (!(item->classes & s->consumers[i].c.classes))
 			continue;

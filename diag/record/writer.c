@@ -91,7 +91,7 @@ void log_writer_how(struct log_writer *w, uint32_t how)
 	w->head.how = how;
 }
 
-static int put(struct log_writer *w, const void *data, size_t size, struct err *e)
+static int writer_put(struct log_writer *w, const void *data, size_t size, struct err *e)
 {
 	if (!w->failed)
 		w->failed = fd_write_all(w->fd, data, size);
@@ -122,7 +122,7 @@ static int put_head(struct log_writer *w, struct err *e)
 	bytes_put32(p + LAYOUT_HOW, w->head.how);
 	bytes_put32(p + 12, (uint32_t)crc32(0, p + 16, LAYOUT_HEAD - 16));
 	w->head_written = true;
-	return put(w, p, sizeof(p), e);
+	return writer_put(w, p, sizeof(p), e);
 }
 
 int log_unseen(struct log_writer *w, const uint64_t totals[UNSEEN_COUNT], struct err *e)
@@ -152,7 +152,7 @@ int log_flush(struct log_writer *w, struct err *e)
 	if (!w->failed)
 		w->failed = log_bound_look(&w->bound, w->fd, payload);
 	if (!payload)
-		return put(w, NULL, 0, e);
+		return writer_put(w, NULL, 0, e);
 	if (w->ring) {
 		rc = log_ring_take(
 			w->ring, w->block + LAYOUT_BLOCK_HEAD, payload, w->block_records);
@@ -164,7 +164,7 @@ int log_flush(struct log_writer *w, struct err *e)
 	bytes_put32(w->block + 8, w->block_records);
 	bytes_put64(w->block + 16, w->records - w->block_records + 1);
 	bytes_put32(w->block + 12, layout_crc(w->block, payload));
-	rc = put(w, w->block, LAYOUT_BLOCK_HEAD + payload, e);
+	rc = writer_put(w, w->block, LAYOUT_BLOCK_HEAD + payload, e);
 	block_begin(w);
 	return rc;
 }

@@ -8,7 +8,7 @@
 #include "harness/base/alloc.h"
 #include "harness/base/auto.h"
 
-static int64_t number(const json_t *row, size_t i)
+static int64_t catalog_number(const json_t *row, size_t i)
 {
 	return json_integer_value(json_array_get(row, i));
 }
@@ -38,7 +38,7 @@ static enum stream_owner owner_of(const char *name)
 	return OWNER_UNKNOWN;
 }
 
-static struct catalog_log *find(struct catalog *t, int64_t id)
+static struct catalog_log *catalog_find(struct catalog *t, int64_t id)
 {
 	for (size_t i = 0; i < t->n; i++)
 		if (t->logs[i].id == id)
@@ -50,28 +50,28 @@ static struct catalog_log *find(struct catalog *t, int64_t id)
 static void add_log(struct catalog *t, const json_t *row)
 {
 	struct catalog_log *l;
-	int64_t clock_ns = number(row, 12);
+	int64_t clock_ns = catalog_number(row, 12);
 
-	if (find(t, number(row, 0)))
+	if (catalog_find(t, catalog_number(row, 0)))
 		return; /* two shippers began with it at once */
 	t->logs = alloc_room(t->logs, t->n, sizeof(*t->logs));
 	l = &t->logs[t->n++];
-	*l = (struct catalog_log){.id = number(row, 0),
-		.session = number(row, 1),
-		.ordinal = number(row, 2),
+	*l = (struct catalog_log){.id = catalog_number(row, 0),
+		.session = catalog_number(row, 1),
+		.ordinal = catalog_number(row, 2),
 		.made_of = copy(row, 3)};
 	l->log = (struct query_log){.path = "",
 		.name = copy(row, 4),
 		.node = copy(row, 5),
 		.in_attempt = json_is_integer(json_array_get(row, 7)),
-		.cell = number(row, 7),
-		.attempt = number(row, 8),
-		.start_ns = number(row, 9) - clock_ns,
-		.onset_ns = number(row, 10) ? number(row, 10) - clock_ns : 0,
-		.offset_ns = number(row, 11) ? number(row, 11) - clock_ns : 0};
+		.cell = catalog_number(row, 7),
+		.attempt = catalog_number(row, 8),
+		.start_ns = catalog_number(row, 9) - clock_ns,
+		.onset_ns = catalog_number(row, 10) ? catalog_number(row, 10) - clock_ns : 0,
+		.offset_ns = catalog_number(row, 11) ? catalog_number(row, 11) - clock_ns : 0};
 	l->log.spec.owner = owner_of(text(row, 6));
 	l->log.spec.clock_offset_ns = clock_ns;
-	l->head.start_ns = number(row, 13);
+	l->head.start_ns = catalog_number(row, 13);
 	snprintf(l->head.host, sizeof(l->head.host), "%s", text(row, 14) ?: "");
 	snprintf(l->head.arch, sizeof(l->head.arch), "%s", text(row, 15) ?: "");
 }
@@ -103,7 +103,8 @@ static bool is_void(const struct catalog_part *p, int64_t log, const json_t *ses
 	size_t i;
 
 	json_array_foreach(sessions, i, s)
-		if (number(s, 0) == log && number(s, 1) > p->session && number(s, 2) <= p->from)
+		if (catalog_number(s, 0) == log && catalog_number(s, 1) > p->session &&
+			catalog_number(s, 2) <= p->from)
 			return true;
 	return false;
 }
@@ -111,12 +112,12 @@ static bool is_void(const struct catalog_part *p, int64_t log, const json_t *ses
 static int add_part(struct clickhouse *c, struct catalog_log *l, const json_t *row,
 	const json_t *sessions, struct err *e)
 {
-	struct catalog_part p = {.part = number(row, 1),
-		.session = number(row, 2),
-		.from = number(row, 3),
-		.to = number(row, 4),
-		.first_ns = number(row, 5),
-		.last_ns = number(row, 6)};
+	struct catalog_part p = {.part = catalog_number(row, 1),
+		.session = catalog_number(row, 2),
+		.from = catalog_number(row, 3),
+		.to = catalog_number(row, 4),
+		.first_ns = catalog_number(row, 5),
+		.last_ns = catalog_number(row, 6)};
 	const int64_t want = l->n_parts ? l->parts[l->n_parts - 1].to : 0;
 
 	if (is_void(&p, l->id, sessions))
@@ -131,7 +132,7 @@ static int add_part(struct clickhouse *c, struct catalog_log *l, const json_t *r
 				(long long)want));
 	for (size_t i = 0, k = 7; query_tables[i].name; i++)
 		if (schema_has_table(&query_tables[i]))
-			p.rows[i] = number(row, k++);
+			p.rows[i] = catalog_number(row, k++);
 	l->parts = alloc_room(l->parts, l->n_parts, sizeof(*l->parts));
 	l->parts[l->n_parts++] = p;
 	return 0;
@@ -159,12 +160,12 @@ static int load_parts(struct clickhouse *c, const char *only, struct catalog *t,
 	/* Sessions last: a part that was committed before one began is seen with it. */
 	rc = clickhouse_ask(c, sql, &rows, e) ?: clickhouse_ask(c, sessions_sql, &sessions, e);
 	json_array_foreach(sessions, i, row) {
-		l = find(t, number(row, 0));
-		if (l && number(row, 1) > l->newest)
-			l->newest = number(row, 1);
+		l = catalog_find(t, catalog_number(row, 0));
+		if (l && catalog_number(row, 1) > l->newest)
+			l->newest = catalog_number(row, 1);
 	}
 	json_array_foreach(rows, i, row) {
-		l = find(t, number(row, 0));
+		l = catalog_find(t, catalog_number(row, 0));
 		if (!rc && l)
 			rc = add_part(c, l, row, sessions, e);
 	}
@@ -183,15 +184,15 @@ static int load_ends(struct clickhouse *c, const char *only, struct catalog *t, 
 	int rc = clickhouse_ask(c, sql, &rows, e);
 
 	json_array_foreach(rows, i, row) {
-		l = find(t, number(row, 0));
+		l = catalog_find(t, catalog_number(row, 0));
 		if (!l)
 			continue;
 		l->ended = true;
-		l->blocks = number(row, 1);
-		l->records = number(row, 2);
-		l->lost = number(row, 3);
+		l->blocks = catalog_number(row, 1);
+		l->records = catalog_number(row, 2);
+		l->lost = catalog_number(row, 3);
 		free(l->problem);
-		l->problem = number(row, 4) ? NULL : copy(row, 5);
+		l->problem = catalog_number(row, 4) ? NULL : copy(row, 5);
 	}
 	return rc;
 }

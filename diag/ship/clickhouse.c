@@ -82,7 +82,7 @@ static char *secret_of_environment(void)
 	return alloc_format("%s:%s", user ? user : "default", password ? password : "");
 }
 
-static int look(struct clickhouse *c, struct err *e)
+static int clickhouse_look(struct clickhouse *c, struct err *e)
 {
 	json_auto_t *rows = NULL;
 	int rc;
@@ -114,7 +114,7 @@ int clickhouse_open(const struct clickhouse_options *o, struct clickhouse **out,
 		rc = http_new(&how, &c->http, e);
 		rc = rc ? err_blame(e, ERR_USAGE, rc) : 0;
 	}
-	rc = rc ?: look(c, e);
+	rc = rc ?: clickhouse_look(c, e);
 	if (rc)
 		clickhouse_close(c);
 	else

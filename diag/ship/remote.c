@@ -44,7 +44,7 @@ struct rows {
 
 /* ---- what cannot be told ---- */
 
-static void note(struct remote *r, size_t i)
+static void remote_note(struct remote *r, size_t i)
 {
 	const struct catalog_log *l = &r->catalog.logs[i];
 	char *why;
@@ -274,7 +274,7 @@ static int next_chunk(struct rows *g, struct err *e)
 		out = alloc_text(&parts, &size);
 		n = take_parts(g, l, &f, out);
 		fclose(out);
-		note(g->r, g->log);
+		remote_note(g->r, g->log);
 		if (!n)
 			continue;
 		sql = statement(g, l, &f, parts);
@@ -286,7 +286,7 @@ static int next_chunk(struct rows *g, struct err *e)
 	return 0;
 }
 
-static int next(void *rows, struct err *e)
+static int remote_next(void *rows, struct err *e)
 {
 	struct rows *g = rows;
 	int rc;
@@ -378,7 +378,7 @@ const struct query_source *remote_source(struct remote *r)
 	r->source = (struct query_source){.ctx = r,
 		.has = has,
 		.open = open_rows,
-		.next = next,
+		.next = remote_next,
 		.get = get,
 		.part = part,
 		.rowid = rowid,

@@ -218,7 +218,7 @@ static int other_schema(const struct clickhouse *c, const json_t *row, struct er
 }
 
 /* 1: this schema is there; 0: none is. */
-static int look(struct clickhouse *c, struct err *e)
+static int schema_look(struct clickhouse *c, struct err *e)
 {
 	const char *db = clickhouse_database(c);
 	auto_free char *exists = alloc_format("SELECT count() FROM system.tables WHERE database = "
@@ -247,7 +247,7 @@ static int look(struct clickhouse *c, struct err *e)
 
 int schema_check(struct clickhouse *c, struct err *e)
 {
-	int rc = look(c, e);
+	int rc = schema_look(c, e);
 
 	if (rc == 0)
 		return err_blame(e, ERR_USAGE,
@@ -277,7 +277,7 @@ int schema_make(struct clickhouse *c, struct err *e)
 	const char *db = clickhouse_database(c);
 	char mine[17];
 	char **v;
-	int rc = look(c, e);
+	int rc = schema_look(c, e);
 
 	if (rc < 0)
 		return rc;

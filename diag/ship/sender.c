@@ -293,7 +293,7 @@ static int64_t new_session(int64_t newest)
 	return now > newest ? now : newest + 1 + (draw() & 0xfff);
 }
 
-static int begin(void *ctx, const struct ship_subject *of, uint64_t *from, struct err *e)
+static int sender_begin(void *ctx, const struct ship_subject *of, uint64_t *from, struct err *e)
 {
 	struct sender *s = ctx;
 	const struct catalog_log *l;
@@ -378,7 +378,8 @@ static int end(void *ctx, const struct ship_counts *c, struct err *e)
 
 struct ship_sink sender_sink(struct sender *s)
 {
-	return (struct ship_sink){.ctx = s, .begin = begin, .row = row, .batch = batch, .end = end};
+	return (struct ship_sink){
+		.ctx = s, .begin = sender_begin, .row = row, .batch = batch, .end = end};
 }
 
 int sender_run(struct sender *s, const json_t *tables, struct err *e)

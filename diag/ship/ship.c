@@ -87,7 +87,7 @@ int ship_log_id(const char *path, int64_t *id, struct err *e)
 }
 
 /* The stream's source. Of blocks that the sink has got, only what the tables need. */
-static int next(void *ctx, const struct record **rec, struct err *e)
+static int ship_next(void *ctx, const struct record **rec, struct err *e)
 {
 	struct ship *s = ctx;
 	struct ship_counts *c = &s->counts;
@@ -120,7 +120,7 @@ static int keep_names(void *ctx, struct stream_item *item, struct err *e)
 	return 0;
 }
 
-static int show(struct ship *s, struct stream_item *item, struct err *e)
+static int ship_show(struct ship *s, struct stream_item *item, struct err *e)
 {
 	const unsigned type = item->record->type;
 	const struct query_table *t = type < 16 ? s->table_of[type] : NULL;
@@ -151,7 +151,7 @@ static int read_rows(struct ship *s, struct err *e)
 				return failed;
 			s->batch_from = block;
 		}
-		failed = show(s, item, e);
+		failed = ship_show(s, item, e);
 		if (failed)
 			return failed;
 	}
@@ -173,7 +173,7 @@ int ship_open(const struct query_log *log, int64_t ordinal, const struct ship_sp
 {
 	const struct stream_consumer names = {.feed = keep_names, .names = true};
 	struct ship *s = alloc_zero(1, sizeof(*s));
-	const struct stream_source source = {.next = next, .ctx = s};
+	const struct stream_source source = {.next = ship_next, .ctx = s};
 	struct ship_subject subject = {.log = log, .ordinal = ordinal};
 	bool has_block;
 	int rc = find_id(log->path, &subject.id, &has_block, e);

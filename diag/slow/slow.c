@@ -157,7 +157,7 @@ static void rise(struct slow *s)
 		swap(&s->top[i], &s->top[(i - 1) / 2]);
 }
 
-static void fill(struct slow_request *out, const struct flow_request *r,
+static void slow_fill(struct slow_request *out, const struct flow_request *r,
 	const struct flow_parts *parts, double at_s)
 {
 	free(out->path);
@@ -178,10 +178,10 @@ static void note_top(
 	struct slow *s, const struct flow_request *r, const struct flow_parts *parts, double at_s)
 {
 	if (s->n_top < s->spec.top) {
-		fill(&s->top[s->n_top++], r, parts, at_s);
+		slow_fill(&s->top[s->n_top++], r, parts, at_s);
 		rise(s);
 	} else if (s->spec.top && parts->total > total_of(&s->top[0])) {
-		fill(&s->top[0], r, parts, at_s);
+		slow_fill(&s->top[0], r, parts, at_s);
 		sink_down(s);
 	}
 }
@@ -273,7 +273,7 @@ static int64_t moment(const struct slow *s, int m)
 
 /* How far each clock is ahead of the first node's, at each moment: between[moment * n + node]. A
  * moment of which nothing is known is as the one before. known[node]: messages tell at all. */
-static void compare(const struct slow *s, size_t n, int64_t *between, bool *known)
+static void slow_compare(const struct slow *s, size_t n, int64_t *between, bool *known)
 {
 	struct flow_offset *to = alloc_zero(n, sizeof(*to));
 	bool *now = alloc_zero(n, sizeof(*now));
@@ -308,7 +308,7 @@ static void reconcile(struct slow *s)
 
 	s->clocks = alloc_zero(n * SLOW_MOMENTS, sizeof(*s->clocks));
 	s->n_clocks = n;
-	compare(s, n, between, known);
+	slow_compare(s, n, between, known);
 	for (size_t i = 0; i < n; i++)
 		if (known[i])
 			base[n_known++] = s->spec.clock_ns(s->spec.ctx, (uint32_t)i) - between[i];

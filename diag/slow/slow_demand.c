@@ -47,7 +47,7 @@ struct times {
 	size_t n;
 };
 
-static void put(struct times *t, double begin, double end)
+static void slow_demand_put(struct times *t, double begin, double end)
 {
 	if (end <= begin)
 		return;
@@ -63,7 +63,7 @@ static int by_begin(const void *a, const void *b)
 }
 
 /* Sorted, without overlaps. */
-static void join(struct times *t)
+static void slow_demand_join(struct times *t)
 {
 	size_t n = 0;
 
@@ -90,10 +90,10 @@ static struct times without(const struct times *all, const struct times *taken)
 		while (k < taken->n && taken->v[k].end <= at)
 			k++;
 		for (size_t j = k; j < taken->n && taken->v[j].begin < all->v[i].end; j++) {
-			put(&out, at, taken->v[j].begin);
+			slow_demand_put(&out, at, taken->v[j].begin);
 			at = fmax(at, taken->v[j].end);
 		}
-		put(&out, at, all->v[i].end);
+		slow_demand_put(&out, at, all->v[i].end);
 	}
 	return out;
 }
@@ -101,8 +101,8 @@ static struct times without(const struct times *all, const struct times *taken)
 static void take_all(struct times *taken, const struct times *more)
 {
 	for (size_t i = 0; i < more->n; i++)
-		put(taken, more->v[i].begin, more->v[i].end);
-	join(taken);
+		slow_demand_put(taken, more->v[i].begin, more->v[i].end);
+	slow_demand_join(taken);
 }
 
 /* ---- seconds ---- */
@@ -201,7 +201,7 @@ static void put_layers(const struct slow *s, const struct stay *r, struct times 
 			continue; /* in held_s */
 		for (size_t l = 0; l < SLOW_LAYERS; l++)
 			if (depth[l] == (enum slow_part)part)
-				put(&lists[l], fmax(at, r->begin), at + length);
+				slow_demand_put(&lists[l], fmax(at, r->begin), at + length);
 		at += length;
 	}
 }
@@ -213,7 +213,7 @@ static void put_disk(const struct slow *s, uint32_t node, struct times *out)
 			const struct slow_span *v = &s->disks[i].v[k];
 			const int64_t zero = s->spec.start_ns + slow_clock_of(s, node, v->begin_ns);
 
-			put(out, (double)(v->begin_ns - zero) * 1e-9,
+			slow_demand_put(out, (double)(v->begin_ns - zero) * 1e-9,
 				(double)(v->end_ns - zero) * 1e-9);
 		}
 }
@@ -233,7 +233,7 @@ static void measure(
 	}
 	put_disk(s, node, &lists[0]);
 	for (size_t l = 0; l < SLOW_LAYERS; l++) {
-		join(&lists[l]);
+		slow_demand_join(&lists[l]);
 		own = without(&lists[l], &taken);
 		lay_busy(d, &own, slow_seconds_of(d, l, server));
 		take_all(&taken, &lists[l]);

@@ -75,7 +75,7 @@ struct cochran {
 	size_t n;
 };
 
-static void note(struct cochran *q, double value, double v)
+static void slow_judge_note(struct cochran *q, double value, double v)
 {
 	if (v <= 0)
 		return;
@@ -108,7 +108,8 @@ static void note_halves(
 	const struct slow_rate *a = &y->halves[phase][0][i], *b = &y->halves[phase][1][i];
 
 	if (a->seconds && b->seconds)
-		note(q, b->log - a->log, of_mean(y, a, second).v + of_mean(y, b, second).v);
+		slow_judge_note(
+			q, b->log - a->log, of_mean(y, a, second).v + of_mean(y, b, second).v);
 }
 
 /* Three times servers can be compared with each other without the fault's effect: the peers'
@@ -130,7 +131,7 @@ static void peers_make(const struct slow_layer *y, size_t candidate, const size_
 			note_halves(y, p, servers[i], second, &q[p]);
 		}
 		out->within.v += v / (double)n;
-		note(&q[2], changes[i] = change_of(y, servers[i]), v);
+		slow_judge_note(&q[2], changes[i] = change_of(y, servers[i]), v);
 	}
 	for (int k = 0; k < 3; k++)
 		conclude(&q[k], &out->excess);
@@ -140,7 +141,7 @@ static void peers_make(const struct slow_layer *y, size_t candidate, const size_
 }
 
 /* A sum of variances, and its degrees of freedom after Welch and Satterthwaite. */
-static void add(struct variance *sum, double *error, double factor, struct variance one)
+static void slow_judge_add(struct variance *sum, double *error, double factor, struct variance one)
 {
 	sum->v += factor * one.v;
 	*error += pow(factor * one.v, 2) / one.df;
@@ -159,9 +160,10 @@ static struct variance variance_of(const struct slow_layer *y, size_t i, const s
 		const struct slow_rate *r = &y->rates[p][i];
 		const struct variance own = {r->s2, df_of(y, r)};
 
-		add(&sum, &error, 1, of_mean(y, r, own.v > h->second.v ? own : h->second));
+		slow_judge_add(
+			&sum, &error, 1, of_mean(y, r, own.v > h->second.v ? own : h->second));
 	}
-	add(&sum, &error, share, h->within);
+	slow_judge_add(&sum, &error, share, h->within);
 	sum.df = error > 0 ? sum.v * sum.v / error : 1;
 	if (h->excess.v > 1) {
 		sum.v *= h->excess.v;
@@ -179,8 +181,8 @@ struct outcome {
 	double excess_s;
 };
 
-static void compare(const struct slow_layer *y, size_t i, const size_t *servers, size_t n,
-	double tests, struct outcome *out)
+static void slow_judge_compare(const struct slow_layer *y, size_t i, const size_t *servers,
+	size_t n, double tests, struct outcome *out)
 {
 	struct peers h;
 	struct variance v;
@@ -228,8 +230,8 @@ static size_t count_outliers(
 	size_t k = all > 2 ? (all - 1) / 2 : 1;
 
 	for (k = k < n ? k : n; k; k--) {
-		compare(y, servers[k - 1], servers + k, all - k, (double)(all - k + 1) / weight,
-			&o);
+		slow_judge_compare(y, servers[k - 1], servers + k, all - k,
+			(double)(all - k + 1) / weight, &o);
 		if (o.p <= level)
 			return k;
 	}
@@ -252,7 +254,7 @@ static void judge_layer(
 		out[servers[i]].known = m > 0;
 		out[servers[i]].marked = i < marked;
 		if (m)
-			compare(y, servers[i], others, m, (double)(m + 1) / weight,
+			slow_judge_compare(y, servers[i], others, m, (double)(m + 1) / weight,
 				&out[servers[i]]);
 	}
 	free(servers);

@@ -33,7 +33,7 @@ static int by_begin(const void *a, const void *b)
 	return (x->begin_ns > y->begin_ns) - (x->begin_ns < y->begin_ns);
 }
 
-static void join(struct slow_spans *d)
+static void slow_queue_join(struct slow_spans *d)
 {
 	size_t n = 0;
 
@@ -86,7 +86,7 @@ static int64_t queue_of(const struct slow *s, uint32_t node, int64_t from, int64
 void slow_queue_done(struct slow *s)
 {
 	for (size_t i = 0; i < s->n_disks; i++)
-		join(&s->disks[i]);
+		slow_queue_join(&s->disks[i]);
 	for (size_t i = 0; i < s->n_items; i++) {
 		struct slow_item *it = &s->items[i];
 		int64_t waiting = (int64_t)((double)it->parts_s[SLOW_WAITING] * 1e9);

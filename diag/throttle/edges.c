@@ -85,7 +85,7 @@ static uint64_t begun(const struct times *t, uint32_t thread, int64_t at_ns)
 	return low;
 }
 
-static void add(struct throttle_edges *x, const struct throttle_edge *edge)
+static void edges_add(struct throttle_edges *x, const struct throttle_edge *edge)
 {
 	x->edge = alloc_room(x->edge, x->n, sizeof(*x->edge));
 	x->edge[x->n++] = *edge;
@@ -126,7 +126,7 @@ int throttle_edges_add(struct throttle_edges *x, const struct app_trace *run, ui
 		for (edge.thread = 0; edge.thread < t.n_threads; edge.thread++) {
 			edge.op = begun(&t, edge.thread, still_ns) + 1;
 			if (edge.thread != thread && edge.op <= t.n[edge.thread])
-				add(x, &edge);
+				edges_add(x, &edge);
 		}
 	}
 	times_clear(&t);

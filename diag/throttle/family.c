@@ -34,7 +34,7 @@ static struct family_member *family_known(const struct family *f, pid_t tid)
 }
 
 /* Takes 'name'. */
-static void add(struct family *f, pid_t pid, pid_t tid, char *name)
+static void family_add(struct family *f, pid_t pid, pid_t tid, char *name)
 {
 	GROW(f->members, f->n_members);
 	f->members[f->n_members++] = (struct family_member){
@@ -68,7 +68,7 @@ static void look_for_threads(struct family *f, struct family_process *p)
 			found[n++] = tid;
 	for (uint32_t i = 0; i < n; i++) {
 		p = &f->processes[at];
-		add(f, p->pid, found[i],
+		family_add(f, p->pid, found[i],
 			alloc_format(
 				"%s/%u", f->members[p->member].name, number_of(p->clones, n, i)));
 	}
@@ -110,7 +110,7 @@ static void look_for_children(struct family *f, struct family_process *p)
 	/* More than it has begun: they came to it from others that ended. */
 	for (uint32_t i = 0; i < n; i++) {
 		p = &f->processes[at];
-		add(f, found[i], found[i],
+		family_add(f, found[i], found[i],
 			i + p->new_forks < n ? alloc_format("?%u", ++f->n_odd)
 					     : alloc_format("%s.%u", f->members[p->member].name,
 						       number_of(p->forks, n, i)));
@@ -157,7 +157,7 @@ struct family_member *family_find(struct family *f, pid_t tid)
 	if (!read_ids(tid, &pid, &parent))
 		return NULL;
 	if (!f->n_members) {
-		add(f, pid, pid, alloc_copy("0"));
+		family_add(f, pid, pid, alloc_copy("0"));
 	} else if ((p = process_of(f, pid))) {
 		look_for_threads(f, p);
 	} else if ((p = process_of(f, parent))) {
@@ -167,9 +167,9 @@ struct family_member *family_find(struct family *f, pid_t tid)
 	if (m)
 		return m;
 	if (!process_of(f, pid))
-		add(f, pid, pid, alloc_format("?%u", ++f->n_odd));
+		family_add(f, pid, pid, alloc_format("?%u", ++f->n_odd));
 	if (!family_known(f, tid))
-		add(f, pid, tid, alloc_format("?%u", ++f->n_odd));
+		family_add(f, pid, tid, alloc_format("?%u", ++f->n_odd));
 	return family_known(f, tid);
 }
 

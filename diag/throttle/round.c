@@ -42,8 +42,8 @@ static struct watch_limits measured(
 		.wall_ns = now_ns - m->op_ns};
 }
 
-static void begin(struct supervisor *s, struct family_member *m, const struct watch_reading *now,
-	int64_t now_ns)
+static void round_begin(struct supervisor *s, struct family_member *m,
+	const struct watch_reading *now, int64_t now_ns)
 {
 	m->op = m->last = *now;
 	m->op_ns = m->same_ns = now_ns;
@@ -58,7 +58,7 @@ void watch_operation(struct supervisor *s, struct family_member *m, int64_t now_
 	if (!watch_read(m->pid, m->tid, false, &now))
 		return;
 	if (!m->op_ns)
-		begin(s, m, &now, now_ns);
+		round_begin(s, m, &now, now_ns);
 	l = measured(m, &now, now_ns);
 	raise_to(m->ops ? &m->between : &m->before, &l);
 	m->ops++;
@@ -99,7 +99,7 @@ static bool read_one(struct supervisor *s, struct family_member *m, int64_t now_
 	}
 	now.on_file = m->trapped_on_file && now.call == m->trapped;
 	if (!m->op_ns)
-		begin(s, m, &now, now_ns);
+		round_begin(s, m, &now, now_ns);
 	if (now.runs != m->last.runs || now.state != 'S')
 		m->same_ns = now_ns;
 	same = now.runs == m->last.runs;

@@ -249,7 +249,7 @@ static int64_t patience_ns(const struct supervisor *s)
 	return s->patience_ns + 4 * (s->longest_ns + s->most_quiet_ns);
 }
 
-static void look(struct supervisor *s)
+static void supervisor_look(struct supervisor *s)
 {
 	struct pollfd on = {.fd = s->listener, .events = POLLIN};
 	int64_t now_ns = clock_ns(CLOCK_MONOTONIC);
@@ -280,7 +280,7 @@ void supervisor_step(struct supervisor *s)
 	if (s->listener >= 0)
 		serve(s);
 	if (s->listener >= 0)
-		look(s);
+		supervisor_look(s);
 }
 
 void supervisor_stop(struct supervisor *s)

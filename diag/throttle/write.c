@@ -134,7 +134,7 @@ static uint64_t only_here(struct writer *w, uint32_t i, const struct frontier *f
 }
 
 /* The thread's next operation, with its edges. */
-static int put(struct writer *w, uint32_t i, struct err *e)
+static int write_put(struct writer *w, uint32_t i, struct err *e)
 {
 	struct thread *t = &w->threads[i];
 	const struct throttle_edge *edge = w->x->edge;
@@ -176,7 +176,7 @@ static int advance(struct thread *t, struct err *e)
 	return rc < 0 ? rc : 0;
 }
 
-static int begin(struct writer *w, struct err *e)
+static int write_begin(struct writer *w, struct err *e)
 {
 	size_t edge = 0, sent = 0;
 	int rc = 0;
@@ -200,7 +200,7 @@ static int begin(struct writer *w, struct err *e)
 
 static int put_all(struct writer *w, struct err *e)
 {
-	int rc = begin(w, e);
+	int rc = write_begin(w, e);
 
 	while (!rc) {
 		struct thread *next = NULL;
@@ -213,7 +213,7 @@ static int put_all(struct writer *w, struct err *e)
 		}
 		if (!next)
 			break;
-		rc = put(w, (uint32_t)(next - w->threads), e);
+		rc = write_put(w, (uint32_t)(next - w->threads), e);
 		if (!rc)
 			rc = advance(next, e);
 	}

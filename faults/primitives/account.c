@@ -67,7 +67,7 @@ static bool usage_read(pid_t pid, struct procfs_stat *st, struct process_usage *
 	return true;
 }
 
-static void add(struct process_usage *to, const struct process_usage *u)
+static void account_add(struct process_usage *to, const struct process_usage *u)
 {
 	to->read_bytes += u->read_bytes;
 	to->write_bytes += u->write_bytes;
@@ -76,7 +76,7 @@ static void add(struct process_usage *to, const struct process_usage *u)
 	to->cpu_s += u->cpu_s;
 }
 
-static struct seen *find(struct process_account *a, pid_t pid)
+static struct seen *account_find(struct process_account *a, pid_t pid)
 {
 	for (size_t i = 0; i < a->n; i++)
 		if (a->seen[i].pid == pid)
@@ -84,9 +84,9 @@ static struct seen *find(struct process_account *a, pid_t pid)
 	return NULL;
 }
 
-static int note(struct process_account *a, pid_t pid, bool final)
+static int account_note(struct process_account *a, pid_t pid, bool final)
 {
-	struct seen *s = find(a, pid), *more;
+	struct seen *s = account_find(a, pid), *more;
 	struct process_usage u;
 	struct procfs_stat st;
 
@@ -124,22 +124,22 @@ int process_account_update(
 	for (size_t i = 0; i < a->n; i++)
 		a->seen[i].live = false;
 	for (int i = 0; i < n && !rc; i++)
-		rc = note(a, pids[i], false);
+		rc = account_note(a, pids[i], false);
 	free(pids);
 	/* In the middle of its exec, or as a zombie, it shows no tag, but its figures are counted
 	 * nowhere else. */
 	for (size_t i = 0; i < a->n && !rc; i++)
 		if (!a->seen[i].live && !a->seen[i].final)
-			rc = note(a, a->seen[i].pid, false);
+			rc = account_note(a, a->seen[i].pid, false);
 	if (rc)
 		return err_errno(e, rc, "cannot count the processes of %s", a->tag);
 	for (size_t i = 0; i < a->n; i++) {
-		const struct seen *parent = find(a, a->seen[i].parent);
+		const struct seen *parent = account_find(a, a->seen[i].parent);
 
 		/* The kernel adds a reaped child's figures to its parent's. The figures of a parent
 		 * that has gone as well are older than that. */
 		if (!a->seen[i].live && !(parent && (parent->live || parent->final)))
-			add(&a->gone, &a->seen[i].usage);
+			account_add(&a->gone, &a->seen[i].usage);
 	}
 	for (size_t i = 0; i < a->n; i++)
 		if (a->seen[i].live)
@@ -148,7 +148,7 @@ int process_account_update(
 	sum = a->gone;
 	a->last.rss_bytes = 0;
 	for (size_t i = 0; i < a->n; i++) {
-		add(&sum, &a->seen[i].usage);
+		account_add(&sum, &a->seen[i].usage);
 		a->last.rss_bytes += a->seen[i].usage.rss_bytes;
 	}
 	KEEP_MAX(&a->last, &sum, read_bytes);
@@ -163,5 +163,5 @@ int process_account_update(
 
 void process_account_exit(struct process_account *a, pid_t pid)
 {
-	(void)note(a, pid, true);
+	(void)account_note(a, pid, true);
 }

@@ -26,7 +26,8 @@ static const char **words(const json_t *argv)
 }
 
 /* Exit code, or -errno. */
-static int run(const json_t *argv, double timeout_s, bool must_work, struct err *e)
+static int primitives_command_run(
+	const json_t *argv, double timeout_s, bool must_work, struct err *e)
 {
 	auto_free const char **list = words(argv);
 
@@ -37,25 +38,27 @@ static int run(const json_t *argv, double timeout_s, bool must_work, struct err 
 
 int command_act(const json_t *argv, double timeout_s, struct err *e)
 {
-	return run(argv, timeout_s, true, e);
+	return primitives_command_run(argv, timeout_s, true, e);
 }
 
-static int check(const json_t *inverse, struct err *e)
+static int command_check(const json_t *inverse, struct err *e)
 {
-	return run(jget(inverse, "check"), jget_real(inverse, "timeout_s"), false, e);
+	return primitives_command_run(
+		jget(inverse, "check"), jget_real(inverse, "timeout_s"), false, e);
 }
 
 static int undo(const json_t *inverse, bool *was_there, struct err *e)
 {
 	/* A check that does not end tells nothing, and the act must be undone all the same. */
-	if (check(inverse, e) <= 0)
+	if (command_check(inverse, e) <= 0)
 		*was_there = true;
-	return run(jget(inverse, "inverse"), jget_real(inverse, "timeout_s"), true, e);
+	return primitives_command_run(
+		jget(inverse, "inverse"), jget_real(inverse, "timeout_s"), true, e);
 }
 
 static int verify_undone(const json_t *inverse, struct err *e)
 {
-	int rc = check(inverse, e);
+	int rc = command_check(inverse, e);
 
 	if (rc == 0)
 		return err_set(e, -EBUSY, "its check still says that it acts");

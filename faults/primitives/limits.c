@@ -65,7 +65,7 @@ struct limit_pair {
 	int64_t soft, hard;
 };
 
-static int64_t number(const char *word)
+static int64_t limits_number(const char *word)
 {
 	return strcmp(word, "unlimited") ? (int64_t)strtoull(word, NULL, 10) : LIMITS_UNLIMITED;
 }
@@ -88,7 +88,7 @@ static int read_all(pid_t pid, struct limit_pair all[N_RESOURCES], struct err *e
 		if (!line || sscanf(line, " %31s %31s", soft, hard) != 2)
 			return err_set(
 				e, -ESRCH, "process %d shows no limits: it has ended", (int)pid);
-		all[i] = (struct limit_pair){number(soft), number(hard)};
+		all[i] = (struct limit_pair){limits_number(soft), limits_number(hard)};
 	}
 	return 0;
 }
@@ -275,7 +275,7 @@ static int differs(const struct limit *l, int64_t *is, struct err *e)
 }
 
 /* Sets the limit unless it is so, or the process has ended. 1: it was set. */
-static int put(const struct limit *l, struct err *e)
+static int primitives_limits_put(const struct limit *l, struct err *e)
 {
 	int64_t is;
 	int rc = differs(l, &is, e);
@@ -293,7 +293,7 @@ static int put_below(const struct limit *parent, const struct target *t, struct 
 
 	if (hard != LIMITS_UNLIMITED && (l.soft == LIMITS_UNLIMITED || l.soft > hard))
 		l.soft = hard;
-	return rc ? unless_ended(t, rc) : put(&l, e);
+	return rc ? unless_ended(t, rc) : primitives_limits_put(&l, e);
 }
 
 /* Until a look finds none that has another limit: a child may have been forked by one that had not
@@ -361,7 +361,7 @@ static int undo_heirs(const json_t *inverse, const struct limit *l, int64_t is, 
 		for (size_t k = 0; !listed && former(inverse, k, l, &other); k++)
 			listed = heir.t.pid == other.t.pid && heir.t.ticks == other.t.ticks;
 		if (!listed && (rc = differs(&heir, &theirs, e)) > 0 && theirs == is)
-			rc = put(&heir, e);
+			rc = primitives_limits_put(&heir, e);
 	}
 	return rc < 0 ? rc : 0;
 }
@@ -374,14 +374,14 @@ static int limits_undo(const json_t *inverse, bool *was_there, struct err *e)
 	int rc = inverse_read(inverse, &l, e);
 
 	for (size_t i = 0; rc >= 0 && former(inverse, i, &l, &other); i++) {
-		rc = put(&other, e);
+		rc = primitives_limits_put(&other, e);
 		*was_there |= rc > 0;
 	}
 	rc = rc < 0 ? rc : differs(&l, &is, e);
 	if (rc <= 0)
 		return rc;
 	*was_there = true;
-	rc = undo_heirs(inverse, &l, is, e) ?: put(&l, e);
+	rc = undo_heirs(inverse, &l, is, e) ?: primitives_limits_put(&l, e);
 	return rc < 0 ? rc : 0;
 }
 

@@ -63,7 +63,7 @@ int signal_inverse(pid_t pid, json_t **inverse, struct err *e)
 
 /* One whose threads all have one of the states in 'states', or do not all have one; 0: there is
  * none; or -errno. */
-static pid_t find(const struct targets *all, const char *states, bool have, struct err *e)
+static pid_t signal_find(const struct targets *all, const char *states, bool have, struct err *e)
 {
 	for (int i = 0; i < all->n; i++) {
 		int found = 0, n = count_threads(all->list[i].pid, states, &found);
@@ -94,7 +94,7 @@ int signal_stop(const json_t *inverse, struct err *e)
 		rc = rc ?: targets_signal(&all, SIGSTOP, false, e);
 		if (rc)
 			return rc;
-		running = find(&all, "TtD", false, e);
+		running = signal_find(&all, "TtD", false, e);
 		if (running < 0)
 			return running;
 		right = running ? 0 : right + 1;
@@ -127,7 +127,7 @@ static int signal_verify(const json_t *inverse, struct err *e)
 
 	for (;;) {
 		auto_targets struct targets all = {0};
-		int rc = targets_read(inverse, &all, e) ?: find(&all, "Tt", true, e);
+		int rc = targets_read(inverse, &all, e) ?: signal_find(&all, "Tt", true, e);
 
 		if (rc <= 0)
 			return rc;

@@ -162,7 +162,7 @@ static int copy_folder(const struct walk *w)
 }
 
 /* Counts, and copies, what is looked at. */
-static int take(struct walk *w)
+static int tree_take(struct walk *w)
 {
 	w->size.inodes++;
 	if (S_ISREG(w->st.st_mode))
@@ -205,7 +205,7 @@ static int walk_folder(struct walk *w)
 		if (fstatat(w->from, w->path, &w->st, AT_SYMLINK_NOFOLLOW) < 0)
 			rc = errno == ENOENT ? 0 : -errno;
 		else if (!is_left_out(w, d->d_name, dev))
-			rc = take(w) ?: S_ISDIR(w->st.st_mode) ? walk_folder(w) : 0;
+			rc = tree_take(w) ?: S_ISDIR(w->st.st_mode) ? walk_folder(w) : 0;
 		if (!rc)
 			strcpy(w->path + (end ? end - 1 : 0), end ? "" : ".");
 	}
@@ -217,7 +217,7 @@ static int walk(struct walk *w, struct err *e)
 	int rc = fstat(w->from, &w->st) < 0 ? -errno : 0;
 
 	strcpy(w->path, ".");
-	rc = rc ?: take(w) ?: walk_folder(w);
+	rc = rc ?: tree_take(w) ?: walk_folder(w);
 	return rc ? err_errno(e, rc, "cannot %s '%s' of the storage", w->to < 0 ? "read" : "copy",
 			    w->path)
 		  : 0;

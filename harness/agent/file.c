@@ -52,7 +52,7 @@ static int answer(json_t *msg)
 	return rc;
 }
 
-static int refuse(int code, const char *what, const char *path)
+static int file_refuse(int code, const char *what, const char *path)
 {
 	struct err e;
 
@@ -88,9 +88,9 @@ static int get(const char *path)
 	uint32_t crc;
 
 	if (fd < 0 || fstat(fd, &st) < 0)
-		return refuse(-errno, "open", path);
+		return file_refuse(-errno, "open", path);
 	if (!S_ISREG(st.st_mode))
-		return refuse(-EINVAL, "open", path);
+		return file_refuse(-EINVAL, "open", path);
 	if (answer(json_pack("{s:I}", "size", (json_int_t)st.st_size)))
 		return 1;
 	if (copy(fd, STDOUT_FILENO, st.st_size, &crc)) {
@@ -111,7 +111,7 @@ static json_t *read_line(void)
 	return json_loadb(line, n, 0, NULL);
 }
 
-static int put(const char *path, mode_t mode, json_int_t size)
+static int file_put(const char *path, mode_t mode, json_int_t size)
 {
 	uint32_t crc;
 	char *used;
@@ -120,10 +120,10 @@ static int put(const char *path, mode_t mode, json_int_t size)
 	int fd, rc;
 
 	if (asprintf(&part, "%s.part-%d", path, (int)getpid()) < 0)
-		return refuse(-ENOMEM, "make", path);
+		return file_refuse(-ENOMEM, "make", path);
 	fd = open(part, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode);
 	if (fd < 0) {
-		rc = refuse(-errno, "make", part);
+		rc = file_refuse(-errno, "make", part);
 		goto out;
 	}
 	rc = copy(STDIN_FILENO, fd, size, &crc);
@@ -138,7 +138,7 @@ static int put(const char *path, mode_t mode, json_int_t size)
 		rc = -errno;
 	if (rc) {
 		unlink(part);
-		rc = refuse(rc < 0 ? rc : -EIO, "write", path);
+		rc = file_refuse(rc < 0 ? rc : -EIO, "write", path);
 	} else {
 		rc = answer(json_pack("{s:I}", "size", size));
 	}
@@ -167,9 +167,9 @@ int file_main(int argc, char **argv)
 		rc = get(from);
 	else if (!json_unpack(ask, "{s:s, s:i, s:I !}", "put", &to, "mode", &mode, "size", &size) &&
 		size >= 0)
-		rc = put(to, (mode_t)mode & 0777, size);
+		rc = file_put(to, (mode_t)mode & 0777, size);
 	else
-		rc = refuse(-EINVAL, "understand", "the request");
+		rc = file_refuse(-EINVAL, "understand", "the request");
 	json_decref(ask);
 	return rc;
 }

@@ -10,7 +10,7 @@
 #include "diag/app/walk.h"
 #include "harness/agent/programs.h"
 
-static void print(void *out, const char *path, int64_t size)
+static void files_print(void *out, const char *path, int64_t size)
 {
 	fprintf(out, "%lld %s%c", (long long)size, path, '\0');
 }
@@ -24,7 +24,7 @@ static int list(const char *root, const char *path)
 
 	if (!out)
 		return program_failed("files", "make", path, errno);
-	if (app_walk(root, print, out, &e)) {
+	if (app_walk(root, files_print, out, &e)) {
 		fprintf(stderr, "culprit-agent files: %s\n", e.text);
 		code = 1;
 	} else {

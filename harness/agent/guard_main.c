@@ -48,7 +48,7 @@ static void answer(struct watch *w, const char *what, const char *handle, bool a
 			asked, "was_there", was_there, "rc", rc, "text", rc ? e->text : ""));
 }
 
-static void add(struct watch *w, json_t *m)
+static void guard_main_add(struct watch *w, json_t *m)
 {
 	const char *handle = "", *primitive = "";
 	json_t *inverse = NULL;
@@ -94,7 +94,7 @@ static void handle_message(struct watch *w, json_t *m)
 	const char *what = jget_text(m, "what"), *handle = jget_text(m, "handle");
 
 	if (!strcmp(what, "add")) {
-		add(w, m);
+		guard_main_add(w, m);
 	} else if (!strcmp(what, "undo") && handle) {
 		revert(w, handle, true);
 	} else if (!strcmp(what, "acted") && handle) {
@@ -193,7 +193,7 @@ static void kill_agent(struct watch *w)
 }
 
 /* Makes the journal; then the standby, which can do nothing without one. */
-static int begin(struct watch *w, const char *state, const char *session, struct err *e)
+static int guard_main_begin(struct watch *w, const char *state, const char *session, struct err *e)
 {
 	int rc = proc_start_time(w->agent, &w->duty.agent.ticks);
 
@@ -226,7 +226,7 @@ void guard_main(const struct guard_pipes *pipes, const char *state, const char *
 
 	process_detach("culprit-guard", (int[]){pipes->sock, pipes->life, pipes->life_read}, 3);
 	shield_raise();
-	rc = begin(&w, state, session, &e);
+	rc = guard_main_begin(&w, state, session, &e);
 	answer(&w, "ready", "", true, false, rc, &e);
 	if (rc)
 		_exit(1);

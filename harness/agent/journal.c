@@ -117,7 +117,7 @@ int journal_new(const char *state, const char *session, struct journal **out, st
 }
 
 /* SIZE_MAX if there is none. */
-static size_t find(const struct journal *j, const char *handle)
+static size_t journal_find(const struct journal *j, const char *handle)
 {
 	json_t *entry;
 	size_t i;
@@ -147,7 +147,7 @@ static int replay(struct journal *j, json_t *line)
 	if (json_object_get(line, "ending") || json_object_get(line, "repairing"))
 		return 0;
 	if (!json_unpack(line, "{s:s}", "done", &handle)) {
-		i = find(j, handle);
+		i = journal_find(j, handle);
 		if (i != SIZE_MAX)
 			json_array_remove(j->entries, i);
 		return 0;
@@ -235,7 +235,7 @@ int journal_add(struct journal *j, const char *handle, const char *primitive, co
 
 	if (!p)
 		return err_set(e, -EINVAL, "there is no primitive '%s'", primitive);
-	if (find(j, handle) != SIZE_MAX)
+	if (journal_find(j, handle) != SIZE_MAX)
 		return err_set(e, -EEXIST, "there is a '%s' already", handle);
 	if (!line || json_array_append(j->entries, line))
 		return err_errno(e, -ENOMEM, "cannot record '%s'", handle);
@@ -268,7 +268,7 @@ static int revert_at(struct journal *j, size_t i, bool *was_there, struct err *e
 
 int journal_revert(struct journal *j, const char *handle, bool *was_there, struct err *e)
 {
-	size_t i = find(j, handle);
+	size_t i = journal_find(j, handle);
 
 	if (i == SIZE_MAX)
 		return err_set(e, -ENOENT, "there is no '%s'", handle);

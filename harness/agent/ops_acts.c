@@ -44,8 +44,8 @@ static int check_not_held(
 }
 
 /* 'inverse' is stolen. */
-static int begin(struct agent *a, enum handle_kind kind, json_t *inverse, const json_t *args,
-	struct handle **out, struct err *e)
+static int ops_acts_begin(struct agent *a, enum handle_kind kind, json_t *inverse,
+	const json_t *args, struct handle **out, struct err *e)
 {
 	int rc = check_not_held(a, kind, inverse, e) ?: handle_new(a, kind, out, e);
 
@@ -73,7 +73,7 @@ int op_limits_set(struct agent *a, json_t *id, json_t *args, struct err *e)
 	pid_t pid;
 	int rc = pid_of(a, args, &pid, e) ?:
 		limits_inverse(pid, jget_text(args, "resource"), &inverse, e) ?:
-		begin(a, HANDLE_LIMIT, inverse, args, &h, e);
+		ops_acts_begin(a, HANDLE_LIMIT, inverse, args, &h, e);
 
 	return rc
 		?: handle_acted(a, id, h, limits_set(h->inverse, jget_int(args, "soft"), e), NULL);
@@ -85,7 +85,7 @@ int op_signal_stop(struct agent *a, json_t *id, json_t *args, struct err *e)
 	struct handle *h;
 	pid_t pid;
 	int rc = pid_of(a, args, &pid, e) ?: signal_inverse(pid, &inverse, e) ?:
-		begin(a, HANDLE_STOP, inverse, args, &h, e);
+		ops_acts_begin(a, HANDLE_STOP, inverse, args, &h, e);
 
 	return rc ?: handle_acted(a, id, h, signal_stop(h->inverse, e), NULL);
 }

@@ -69,7 +69,7 @@ static int take_snapshot(struct cpu_snapshot *out, struct err *e)
 	return 0;
 }
 
-static const struct cpu_user *find(const struct cpu_snapshot *s, pid_t pid)
+static const struct cpu_user *ops_load_find(const struct cpu_snapshot *s, pid_t pid)
 {
 	const struct cpu_user key = {.pid = pid};
 
@@ -97,7 +97,7 @@ static bool is_own(const struct cpu_snapshot *s, const struct cpu_user *p, const
 	}
 	if (has_tag(p->pid))
 		return true;
-	for (int depth = 0; p && depth < 16; depth++, p = find(s, p->st.parent))
+	for (int depth = 0; p && depth < 16; depth++, p = ops_load_find(s, p->st.parent))
 		if (p->pid == getpid() || (p->pid == getppid() && p->pid != 1))
 			return true;
 	return false;
@@ -143,7 +143,7 @@ static json_t *difference(
 	json_t *heavy = json_array();
 
 	for (size_t i = 0; i < is->n; i++) {
-		const struct cpu_user *p = &is->list[i], *before = find(was, p->pid);
+		const struct cpu_user *p = &is->list[i], *before = ops_load_find(was, p->pid);
 		uint64_t ticks = p->st.user + p->st.system;
 
 		if (before && before->st.start == p->st.start)

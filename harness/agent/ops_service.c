@@ -130,8 +130,8 @@ static void performed(struct agent *a, struct handle *h, json_t *said)
 }
 
 /* Records 'inverse' and lets a child act; the answer follows. */
-static int begin(struct agent *a, json_t *id, struct handle *h, json_t *inverse, const json_t *args,
-	const struct service_spec *spec, struct err *e)
+static int ops_service_begin(struct agent *a, json_t *id, struct handle *h, json_t *inverse,
+	const json_t *args, const struct service_spec *spec, struct err *e)
 {
 	int rc = handle_record(a, h, inverse, arg_number(args, "max_s", 0), e);
 
@@ -190,7 +190,7 @@ static int begin_service(
 		return rc;
 	snprintf(name, sizeof(name), "culprit-%.16s-%s", a->session, h->name);
 	rc = service_prepare(&s, a->dir, name, &inverse, e);
-	return rc ?: begin(a, id, h, inverse, args, &s, e);
+	return rc ?: ops_service_begin(a, id, h, inverse, args, &s, e);
 }
 
 int op_service_kill(struct agent *a, json_t *id, json_t *args, struct err *e)
@@ -230,7 +230,7 @@ int op_fs_readonly(struct agent *a, json_t *id, json_t *args, struct err *e)
 		?: readonly_prepare(jget_text(args, "path"), (pid_t)jget_int(args, "pid"), a->dir,
 			   &inverse, e);
 
-	return rc ?: begin(a, id, h, inverse, args, NULL, e);
+	return rc ?: ops_service_begin(a, id, h, inverse, args, NULL, e);
 }
 
 /* A block device holds no file system that could be named, but maybe a server's data. */

@@ -23,7 +23,7 @@ static bool option_mode(const char *value, void *into)
 	return false;
 }
 
-static bool number(const char *value, double least, double most, double *into)
+static bool replay_number(const char *value, double least, double most, double *into)
 {
 	char *end;
 
@@ -33,17 +33,17 @@ static bool number(const char *value, double least, double most, double *into)
 
 static bool option_speed(const char *value, void *into)
 {
-	return number(value, 1e-3, 1e6, into);
+	return replay_number(value, 1e-3, 1e6, into);
 }
 
 static bool option_share(const char *value, void *into)
 {
-	return number(value, 0, 1, into);
+	return replay_number(value, 0, 1, into);
 }
 
 static bool option_seconds(const char *value, void *into)
 {
-	return number(value, 0.1, 1e6, into);
+	return replay_number(value, 0.1, 1e6, into);
 }
 
 static bool option_yes(const char *value, void *into)
@@ -82,7 +82,7 @@ static void *wait_signals(void *peers)
 	return NULL;
 }
 
-static int run(struct work *w, bool linked, double stall_s, struct err *e)
+static int agent_replay_run(struct work *w, bool linked, double stall_s, struct err *e)
 {
 	struct peers *peers = NULL;
 	pthread_t waiter;
@@ -144,7 +144,7 @@ int replay_main(int argc, char **argv)
 		return 2;
 	}
 	w.o.trace = argv[first];
-	rc = run(&w, linked, stall_s, &e);
+	rc = agent_replay_run(&w, linked, stall_s, &e);
 	/* That somebody wanted it to end is no failure. */
 	if (!rc || (rc == -ECANCELED && !w.o.prepare_only))
 		return 0;

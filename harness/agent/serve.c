@@ -249,7 +249,7 @@ static void flush_output(struct agent *a)
 	}
 }
 
-static int finish(struct agent *a)
+static int serve_finish(struct agent *a)
 {
 	struct err e = {""};
 	int rc;
@@ -288,7 +288,7 @@ static int serve(struct agent *a, struct err *e)
 		if (rc)
 			agent_end(a, 3, "out of memory");
 	}
-	return finish(a);
+	return serve_finish(a);
 }
 
 static void usage(FILE *f)

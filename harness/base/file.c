@@ -276,7 +276,7 @@ int file_text_save(struct file_text *t, const char *path, mode_t mode, struct er
 
 /* Gives what 'fd' (O_PATH) is, and what lies below it; works on descriptors only, since the user
  * may replace names by links to files of others meanwhile. Takes 'fd'. */
-static void give(int fd, uid_t uid, gid_t gid)
+static void file_give(int fd, uid_t uid, gid_t gid)
 {
 	struct dirent *d;
 	struct stat st;
@@ -295,7 +295,7 @@ static void give(int fd, uid_t uid, gid_t gid)
 	}
 	while (dir && (d = readdir(dir)))
 		if (strcmp(d->d_name, ".") && strcmp(d->d_name, ".."))
-			give(openat(fd, d->d_name, O_PATH | O_NOFOLLOW | O_CLOEXEC), uid, gid);
+			file_give(openat(fd, d->d_name, O_PATH | O_NOFOLLOW | O_CLOEXEC), uid, gid);
 	if (dir)
 		closedir(dir);
 	if (fd >= 0)
@@ -317,7 +317,8 @@ void file_give_to_sudo_user(const char *path)
 		*name = '\0';
 		parent = open(*real ? real : "/", O_PATH | O_DIRECTORY | O_CLOEXEC);
 		if (parent >= 0 && uid && fstat(parent, &st) == 0 && st.st_uid == uid)
-			give(openat(parent, name + 1, O_PATH | O_NOFOLLOW | O_CLOEXEC), uid, gid);
+			file_give(openat(parent, name + 1, O_PATH | O_NOFOLLOW | O_CLOEXEC), uid,
+				gid);
 		if (parent >= 0)
 			close(parent);
 	}

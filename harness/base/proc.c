@@ -24,7 +24,7 @@
 
 /* Starts argv[0] in a process group of its own, never with our input and output, which may carry a
  * protocol. 0 or an errno. */
-static int start(const char *const argv[], int out_fd, pid_t *pid)
+static int proc_start(const char *const argv[], int out_fd, pid_t *pid)
 {
 	posix_spawn_file_actions_t files;
 	posix_spawnattr_t attributes;
@@ -102,7 +102,7 @@ int proc_run(const char *const argv[], double timeout_s, char **output, struct e
 
 	rc = !buf ? ENOMEM : pipe2(out, O_CLOEXEC) < 0 ? errno : 0;
 	if (!rc) {
-		rc = start(argv, out[1], &pid);
+		rc = proc_start(argv, out[1], &pid);
 		close(out[1]);
 		if (rc)
 			close(out[0]);

@@ -25,7 +25,7 @@ struct capture_files {
 };
 
 /* Its place in the table: the number, and one; 0 and the free key if it is not there. */
-static uint64_t find(const struct capture_files *f, const char *path, uint64_t *key)
+static uint64_t capture_files_find(const struct capture_files *f, const char *path, uint64_t *key)
 {
 	uint64_t i;
 
@@ -35,26 +35,26 @@ static uint64_t find(const struct capture_files *f, const char *path, uint64_t *
 	return 0;
 }
 
-static void add(struct capture_files *f, const char *path, int64_t size)
+static void capture_files_add(struct capture_files *f, const char *path, int64_t size)
 {
 	uint64_t key;
 
-	if (find(f, path, &key))
+	if (capture_files_find(f, path, &key))
 		return;
 	f->files = alloc_room(f->files, f->n, sizeof(*f->files));
 	f->files[f->n++] = (struct one){alloc_copy(path), size};
 	map_put(&f->map, key, f->n);
 }
 
-static void take(void *files, const char *path, int64_t size)
+static void capture_files_take(void *files, const char *path, int64_t size)
 {
-	add(files, path, size);
+	capture_files_add(files, path, size);
 }
 
 int capture_files_new(const char *root, struct capture_files **out, struct err *e)
 {
 	struct capture_files *f = alloc_zero(1, sizeof(*f));
-	int rc = app_walk(root, take, f, e);
+	int rc = app_walk(root, capture_files_take, f, e);
 
 	if (rc)
 		capture_files_free(f);
@@ -71,7 +71,7 @@ static bool add_entry(struct capture_files *f, const char *entry)
 
 	if (end == entry || *end != ' ' || size < 0)
 		return false;
-	add(f, end + 1, size);
+	capture_files_add(f, end + 1, size);
 	return true;
 }
 
@@ -109,7 +109,7 @@ void capture_files_free(struct capture_files *f)
 
 int64_t capture_files_size(const struct capture_files *f, const char *path)
 {
-	uint64_t key, i = find(f, path, &key);
+	uint64_t key, i = capture_files_find(f, path, &key);
 
 	return i ? f->files[i - 1].size : -1;
 }

@@ -24,7 +24,7 @@ enum { GRACE_S = 5 };
 #define TAG "CULPRIT_CAPTURE"
 
 /* Adds 'words', at most 'max', to the list; NULL stands at its end. */
-static char **add(char **list, size_t *n, char *const *words, size_t max)
+static char **capture_run_add(char **list, size_t *n, char *const *words, size_t max)
 {
 	for (size_t i = 0; i < max && words[i]; i++) {
 		list = alloc_resize(list, *n + 2, sizeof(*list));
@@ -44,16 +44,16 @@ static char **make_args(const struct agent_start *agent, char **command, const c
 	char **args = NULL;
 	size_t n = 0;
 
-	args = add(args, &n, agent->words, agent->n);
-	args = add(args, &n, (char *const *)trace, SIZE_MAX);
+	args = capture_run_add(args, &n, agent->words, agent->n);
+	args = capture_run_add(args, &n, (char *const *)trace, SIZE_MAX);
 	if (socket) {
-		args = add(args, &n, agent->words, agent->n);
-		args = add(args, &n, (char *const *)throttled, SIZE_MAX);
+		args = capture_run_add(args, &n, agent->words, agent->n);
+		args = capture_run_add(args, &n, (char *const *)throttled, SIZE_MAX);
 	}
-	return add(args, &n, command, SIZE_MAX);
+	return capture_run_add(args, &n, command, SIZE_MAX);
 }
 
-static pid_t start(char **args, const char *tag, const sigset_t *before)
+static pid_t capture_run_start(char **args, const char *tag, const sigset_t *before)
 {
 	pid_t pid = fork();
 
@@ -145,8 +145,8 @@ static int supervise(pid_t pid, int signals, const char *tag, char **command, do
 		command[0], limit_s);
 }
 
-static int run(char **args, char **command, double limit_s, struct supervisor *s, int socket,
-	struct err *e)
+static int capture_run_supervised(char **args, char **command, double limit_s, struct supervisor *s,
+	int socket, struct err *e)
 {
 	auto_fd int signals = -1;
 	sigset_t taken, before;
@@ -161,7 +161,7 @@ static int run(char **args, char **command, double limit_s, struct supervisor *s
 	sigaddset(&taken, SIGHUP);
 	sigprocmask(SIG_BLOCK, &taken, &before);
 	signals = signalfd(-1, &taken, SFD_CLOEXEC | SFD_NONBLOCK);
-	pid = signals < 0 ? -1 : start(args, tag, &before);
+	pid = signals < 0 ? -1 : capture_run_start(args, tag, &before);
 	if (socket >= 0)
 		close(socket);
 	rc = pid < 0 ? err_errno(e, -errno, "cannot start the tracer")
@@ -185,7 +185,7 @@ int capture_run(char **command, const char *log, const char *memory, double limi
 		goto out;
 	snprintf(text, sizeof(text), "%d", socket);
 	args = make_args(&agent, command, log, memory, s ? text : NULL);
-	rc = run(args, command, limit_s, s, socket, e);
+	rc = capture_run_supervised(args, command, limit_s, s, socket, e);
 	if (s)
 		supervisor_end(s);
 out:

@@ -83,7 +83,8 @@ static int no_name(const struct work *w, uint32_t i, struct err *e)
 }
 
 /* The run in which thread 'i' was delayed: what it tells. */
-static int take(struct work *w, uint32_t i, const struct app_trace *t, struct err *e)
+static int capture_throttle_take(
+	struct work *w, uint32_t i, const struct app_trace *t, struct err *e)
 {
 	size_t n, used = 0;
 	const char *why, *found = supervisor_name(w->s, app_thread(t, i)->tid);
@@ -127,7 +128,7 @@ static int delay(struct work *w, uint32_t i, struct err *e)
 			app_n_ranks(w->first));
 	rc = w->c->once(w->c->ctx, name, &d, e) ?: open_run(w, name, &t, e);
 	if (!rc)
-		rc = app_compare(w->first, t, e) ?: take(w, i, t, e);
+		rc = app_compare(w->first, t, e) ?: capture_throttle_take(w, i, t, e);
 	app_free(t);
 	w->run[i] = true;
 	return rc;
@@ -166,7 +167,7 @@ static void show_only(void *ctx, enum app_method by, const struct app_trace *t, 
 		(unsigned long long)edge->ops);
 }
 
-static void tell(const struct work *w, const struct throttle_counts *n)
+static void capture_throttle_tell(const struct work *w, const struct throttle_counts *n)
 {
 	uint64_t refuted = throttle_edges_refuted(w->edges);
 
@@ -187,7 +188,7 @@ static void tell(const struct work *w, const struct throttle_counts *n)
 			(unsigned long long)refuted);
 }
 
-static int finish(struct work *w, bool whole, struct err *e)
+static int capture_throttle_finish(struct work *w, bool whole, struct err *e)
 {
 	auto_free char *out = alloc_format("%s/final", w->c->work);
 	struct throttle_spec spec = {.method = w->c->method,
@@ -198,7 +199,7 @@ static int finish(struct work *w, bool whole, struct err *e)
 	int rc = refute(w, e) ?: throttle_write(w->first, w->edges, out, &spec, &counts, e);
 
 	if (!rc)
-		tell(w, &counts);
+		capture_throttle_tell(w, &counts);
 	return rc;
 }
 
@@ -217,7 +218,7 @@ int capture_throttle(const struct capture_throttle *c, struct err *e)
 			whole = false;
 	}
 	if (!rc)
-		rc = finish(&w, whole, e);
+		rc = capture_throttle_finish(&w, whole, e);
 	for (uint32_t i = 0; w.names && i < w.n_threads; i++)
 		free(w.names[i]);
 	free(w.names);

@@ -76,7 +76,7 @@ static int set_work(struct capture *c, struct err *e)
 	return err_errno(e, -errno, "cannot write beside '%s'", c->o->out);
 }
 
-static void describe(struct capture *c)
+static void capture_describe(struct capture *c)
 {
 	struct utsname u;
 	size_t n = 0;
@@ -112,14 +112,14 @@ static int open_remote(struct capture *c, struct err *e)
 	return job_open(&c->how, &c->remote, e);
 }
 
-static int prepare(struct capture *c, struct err *e)
+static int capture_prepare(struct capture *c, struct err *e)
 {
 	int rc = c->o->inventory ? 0 : set_root(c, e);
 
 	rc = rc ?: set_work(c, e);
 	if (rc)
 		return rc;
-	describe(c);
+	capture_describe(c);
 	if (getrandom(c->salt, sizeof(c->salt), 0) != sizeof(c->salt))
 		return err_errno(e, -errno, "cannot draw a salt");
 	return 0;
@@ -183,7 +183,7 @@ static int capture_once(struct capture *c, const char *name, const struct captur
 	return rc;
 }
 
-static int compare(const struct capture *c, struct err *e)
+static int capture_compare(const struct capture *c, struct err *e)
 {
 	auto_free char *first = alloc_format("%s/first", c->work);
 	auto_free char *second = alloc_format("%s/second", c->work);
@@ -221,7 +221,7 @@ static void warn(const struct causal_counts *n, bool messages, bool here)
 			(unsigned long long)n->forced);
 }
 
-static int keep(const struct capture *c, const char *name, struct err *e)
+static int capture_keep(const struct capture *c, const char *name, struct err *e)
 {
 	auto_free char *first = alloc_format("%s/%s", c->work, name);
 	struct app_trace *t;
@@ -266,7 +266,7 @@ static int by_messages(struct capture *c, struct err *e)
 	if (!rc && c->remote)
 		warn_of_nodes(c, &counts);
 	if (!rc && c->o->check)
-		rc = capture_once(c, "second", NULL, &again, e) ?: compare(c, e);
+		rc = capture_once(c, "second", NULL, &again, e) ?: capture_compare(c, e);
 	if (rc)
 		return rc;
 	warn(&counts, true, !c->remote);
@@ -274,7 +274,7 @@ static int by_messages(struct capture *c, struct err *e)
 		fputs("culprit capture: captured once; --check captures it twice, and says if it "
 		      "does not do the same again\n",
 			stderr);
-	return keep(c, "first", e);
+	return capture_keep(c, "first", e);
 }
 
 /* Of the first run, what is missing from it is said. */
@@ -298,7 +298,7 @@ static int by_throttling(struct capture *c, struct err *e)
 		.once = delayed_once,
 		.ctx = c};
 
-	return capture_throttle(&t, e) ?: keep(c, "final", e);
+	return capture_throttle(&t, e) ?: capture_keep(c, "final", e);
 }
 
 static int check_options(const struct options *o, struct err *e)
@@ -319,7 +319,7 @@ static int check_options(const struct options *o, struct err *e)
 	return 0;
 }
 
-static int run(const struct call *call)
+static int cli_capture_run(const struct call *call)
 {
 	const struct options *o = call->options;
 	struct capture *c;
@@ -331,7 +331,7 @@ static int run(const struct call *call)
 	c = alloc_zero(1, sizeof(*c));
 	c->o = o;
 	c->command = call->args;
-	rc = prepare(c, &e);
+	rc = capture_prepare(c, &e);
 	if (rc)
 		err_blame(&e, ERR_USAGE, rc);
 	else if (methods[o->method] == APP_BY_MESSAGES)
@@ -425,4 +425,4 @@ const struct command capture_command = {.name = "capture",
 	.defaults = &(const struct options){.limit_s = 3600,
 		.memory = "256MiB",
 		.launcher = default_launcher},
-	.run = run};
+	.run = cli_capture_run};

@@ -47,7 +47,7 @@ static void close_side(struct side *side)
 	subject_close(side->served);
 }
 
-static int show(const struct options *o, json_t *compared)
+static int compare_show(const struct options *o, json_t *compared)
 {
 	int code = CULPRIT_EXIT_OK;
 	const json_t *problem;
@@ -62,7 +62,7 @@ static int show(const struct options *o, json_t *compared)
 	return code;
 }
 
-static int run(const struct call *c)
+static int compare_run(const struct call *c)
 {
 	const struct options *o = c->options;
 	auto_json json_t *compared = NULL;
@@ -78,7 +78,7 @@ static int run(const struct call *c)
 
 		rc = compare_sessions(&a, &b, o->per_second, &compared, &e);
 	}
-	code = rc ? cmd_error("compare", &e, ERR_HARNESS) : show(o, compared);
+	code = rc ? cmd_error("compare", &e, ERR_HARNESS) : compare_show(o, compared);
 	close_side(&sides[0]);
 	close_side(&sides[1]);
 	return code;
@@ -114,4 +114,4 @@ const struct command compare_command = {.name = "compare",
 	ARGUMENTS(2, 2),
 	OPTIONS(rows, struct options),
 	.defaults = &(const struct options){.timeout_s = 600, .limit = 20},
-	.run = run};
+	.run = compare_run};

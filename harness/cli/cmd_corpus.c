@@ -7,7 +7,7 @@ struct options {
 	bool whole;
 };
 
-static int run(const struct call *c)
+static int corpus_run(const struct call *c)
 {
 	const struct options *o = c->options;
 	struct store *s = NULL;
@@ -44,4 +44,4 @@ const struct command corpus_command = {.name = "corpus",
 	.examples = "culprit corpus runs/NAME -o corpora/NAME",
 	ARGUMENTS(1, SHARDS_MAX),
 	OPTIONS(rows, struct options),
-	.run = run};
+	.run = corpus_run};

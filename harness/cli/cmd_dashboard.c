@@ -38,7 +38,7 @@ static int check_views(struct views *views, struct err *e)
 	return rc;
 }
 
-static int run(const struct call *c)
+static int dashboard_run(const struct call *c)
 {
 	const struct options *o = c->options;
 	auto_json json_t *dashboard = NULL, *left_out = json_array();
@@ -94,4 +94,4 @@ const struct command dashboard_command = {.name = "dashboard",
 		    "culprit dashboard --grafana --database myrun --views ./views",
 	OPTIONS(rows, struct options),
 	.defaults = &(const struct options){.database = "culprit", .output = "-"},
-	.run = run};
+	.run = dashboard_run};

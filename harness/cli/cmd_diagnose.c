@@ -146,7 +146,7 @@ static bool fleet_chosen(const struct options *o)
 }
 
 /* Checks that options go together; 0, or an exit code after a complaint. */
-static int check(const struct options *o, int n)
+static int diagnose_check(const struct options *o, int n)
 {
 	bool series = o->csv.csv || o->fleet.prometheus.url;
 	const char *name = series_given(o);
@@ -194,7 +194,7 @@ static int run_fleet(struct options *o)
 	return diagnose_fleet(&o->fleet);
 }
 
-static int run(const struct call *c)
+static int diagnose_command_run(const struct call *c)
 {
 	struct options *o = c->options;
 	struct judge *judge = NULL;
@@ -209,7 +209,7 @@ static int run(const struct call *c)
 	o->csv.trains = o->trains.v;
 	o->csv.n_trains = o->trains.n;
 	code = detectors_chosen("diagnose", &o->given, &o->detectors) ? CULPRIT_EXIT_USAGE
-								      : check(o, c->n);
+								      : diagnose_check(o, c->n);
 	if (code || (!c->n && fleet_chosen(o))) {
 		if (!code)
 			code = run_fleet(o);
@@ -307,4 +307,4 @@ const struct command diagnose_command = {.name = "diagnose",
 		 "cannot be written, or a server not be reached.",
 	ARGUMENTS(0, 1),
 	OPTIONS(rows, struct options),
-	.run = run};
+	.run = diagnose_command_run};

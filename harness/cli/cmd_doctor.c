@@ -155,7 +155,7 @@ struct options {
 	bool ssh, json, learn_errnos;
 };
 
-static int look(struct report *r, bool json)
+static int doctor_look(struct report *r, bool json)
 {
 	struct err e;
 	int code = CULPRIT_EXIT_OK;
@@ -186,7 +186,7 @@ static int look(struct report *r, bool json)
 	return r->bad ? CULPRIT_EXIT_INVALID : code;
 }
 
-static int run(const struct call *c)
+static int doctor_run(const struct call *c)
 {
 	const struct options *o = c->options;
 	struct inventory *inv = NULL;
@@ -216,7 +216,7 @@ static int run(const struct call *c)
 	} else if (!code) {
 		r.inventory = inv;
 		r.scenario = scenario;
-		code = look(&r, o->json);
+		code = doctor_look(&r, o->json);
 	}
 	json_decref(r.needs);
 	scenario_free(scenario);
@@ -271,4 +271,4 @@ const struct command doctor_command = {.name = "doctor",
 	ARGUMENTS(0, 1),
 	OPTIONS(rows, struct options),
 	.offers = list_scenario_names,
-	.run = run};
+	.run = doctor_run};

@@ -57,7 +57,7 @@ static void show_timeline(const struct shown *s, const struct finding *f)
 		printf(" --from %.3fs --to %.3fs", f->t_s > 1 ? f->t_s - 1 : 0, f->t_s + 1);
 }
 
-static int show(void *ctx, const struct finding *f, struct err *e)
+static int findings_show(void *ctx, const struct finding *f, struct err *e)
 {
 	struct shown *s = ctx;
 
@@ -79,7 +79,7 @@ static int show(void *ctx, const struct finding *f, struct err *e)
 	return ferror(stdout) ? outfile_flush(stdout, e) : 0;
 }
 
-static int run(const struct call *c)
+static int findings_run(const struct call *c)
 {
 	const struct options *o = c->options;
 	struct query_spec spec = {.no_index = o->no_index, .timeout_s = o->timeout_s};
@@ -94,7 +94,7 @@ static int run(const struct call *c)
 		code = cmd_error("findings", &e, ERR_USAGE);
 	} else {
 		shown.run = s.run;
-		rc = findings_search(q, o->finding, show, &shown, &e);
+		rc = findings_search(q, o->finding, findings_show, &shown, &e);
 		rc = rc ?: outfile_flush(stdout, &e);
 		if (rc)
 			code = cmd_error(
@@ -143,4 +143,4 @@ const struct command findings_command = {.name = "findings",
 	ARGUMENTS(1, 1000),
 	OPTIONS(rows, struct options),
 	.defaults = &(const struct options){.timeout_s = 600},
-	.run = run};
+	.run = findings_run};

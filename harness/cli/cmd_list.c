@@ -49,7 +49,7 @@ static void list_params(lua_State *L)
 }
 
 /* Adds the entry (stolen) to the JSON, or prints its name, in 'width' columns, and the text. */
-static void put(
+static void list_put(
 	const struct listing *l, json_t *entry, int width, const char *name, const char *text)
 {
 	if (l->json) {
@@ -71,7 +71,7 @@ static int list_part(void *ctx, lua_State *L, const struct part *p)
 		fault ? (int)strcspn(p->resource, "/") : 0, p->resource);
 	snprintf(text, sizeof(text), "%s%s%s", p->summary, p->needs ? "; needs " : "",
 		p->needs ? p->needs : "");
-	put(l,
+	list_put(l,
 		json_pack("{s:s, s:s, s:s?, s:s?, s:O}", "name", p->name, "summary", p->summary,
 			"resource", p->resource, "needs", p->needs, "params", p->params),
 		fault ? 27 : 18, name, text);
@@ -128,7 +128,7 @@ static int list_detector(void *ctx, const struct detector *d)
 	const struct listing *l = ctx;
 	json_auto_t *declared = detector_declared(d);
 
-	put(ctx,
+	list_put(ctx,
 		json_pack("{s:s, s:s, s:b, s:O, s:O}", "name", detector_name(d), "summary",
 			detector_summary(d), "trains", detector_trains(d), "params",
 			detector_params(d), "declared", declared),
@@ -148,7 +148,7 @@ static void list_fleet(json_t *all)
 		"series from elsewhere; needs no training. Not for scenarios: see 'culprit "
 		"diagnose --csv' and 'culprit watch'";
 
-	put(&l, json_pack("{s:s, s:s}", "name", name, "summary", summary), 18, name, summary);
+	list_put(&l, json_pack("{s:s, s:s}", "name", name, "summary", summary), 18, name, summary);
 	if (all)
 		json_object_set_new(all, "series_detectors", l.json);
 }
@@ -159,7 +159,7 @@ static void list_metrics(const struct listing *l)
 
 	for (enum metric m = 0; m < METRIC_COUNT; m++) {
 		snprintf(text, sizeof(text), "%s: %s", metric_unit(m), metric_definition(m));
-		put(l,
+		list_put(l,
 			json_pack("{s:s, s:s, s:b, s:s}", "name", metric_name(m), "unit",
 				metric_unit(m), "service_time", m < METRIC_SERVICE_TIMES,
 				"definition", metric_definition(m)),
@@ -190,7 +190,7 @@ static int list_finding(void *ctx, const struct finding *f, struct err *e)
 
 	(void)e;
 	snprintf(text, sizeof(text), "%s: %s", f->severity, f->about);
-	put(ctx,
+	list_put(ctx,
 		json_pack("{s:s, s:s, s:s, s:s}", "name", f->name, "severity", f->severity, "about",
 			f->about, "todo", f->todo),
 		18, f->name, text);
@@ -201,7 +201,7 @@ struct options {
 	bool json;
 };
 
-static int run(const struct call *c)
+static int list_run(const struct call *c)
 {
 	static const char *const kinds[] = {"scenarios", "faults", "workloads", "detectors",
 		"file-systems", "findings", "metrics"};
@@ -280,4 +280,4 @@ const struct command list_command = {.name = "list",
 	.words = "scenarios|faults|workloads|detectors|file-systems|findings|metrics",
 	ARGUMENTS(0, 2),
 	OPTIONS(rows, struct options),
-	.run = run};
+	.run = list_run};

@@ -50,7 +50,7 @@ static int choose_keys(struct log_view *v, const char *text)
 	return v->by ? 0 : -EINVAL;
 }
 
-static int show(struct log_view *v, struct stream_item *item, struct err *e)
+static int log_show(struct log_view *v, struct stream_item *item, struct err *e)
 {
 	if (!view_wants(v, item))
 		return 0;
@@ -120,7 +120,7 @@ static int open_scan(const struct options *o, struct log_view *v, const char *pa
 	return rc;
 }
 
-static int print(struct log_view *v, struct scan *scan, struct err *e)
+static int log_print(struct log_view *v, struct scan *scan, struct err *e)
 {
 	struct stream_item *item;
 	int rc = 0;
@@ -128,7 +128,7 @@ static int print(struct log_view *v, struct scan *scan, struct err *e)
 	if (!v->summary)
 		(v->json ? json_head : text_head)(stream_head(v->stream));
 	while (!rc && (rc = scan_next(scan, &item, e)) == 1)
-		rc = show(v, item, e);
+		rc = log_show(v, item, e);
 	if (v->summary)
 		totals_print(v);
 	return rc;
@@ -156,7 +156,7 @@ static int print_app(const char *path, const struct options *o)
 	return rc ? cmd_error("log", &e, ERR_HARNESS) : CULPRIT_EXIT_OK;
 }
 
-static int run(const struct call *c)
+static int log_run(const struct call *c)
 {
 	struct options *o = c->options;
 	struct log_view *v = &o->view;
@@ -182,7 +182,7 @@ static int run(const struct call *c)
 	rc = open_scan(o, v, c->args[0], &scan, &e);
 	if (rc < 0)
 		return cmd_error("log", &e, ERR_USAGE);
-	rc = print(v, scan, &e);
+	rc = log_print(v, scan, &e);
 	rc = rc ?: outfile_flush(stdout, &e);
 	totals_free(v->totals);
 	scan_close(scan);
@@ -256,4 +256,4 @@ const struct command log_command = {.name = "log",
 	ARGUMENTS(1, 1),
 	OPTIONS(rows, struct options),
 	.defaults = &(const struct options){.to_s = -1},
-	.run = run};
+	.run = log_run};

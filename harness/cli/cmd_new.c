@@ -63,7 +63,7 @@ static void say_how(const char *kind, const char *path)
 	putchar('\n');
 }
 
-static int run(const struct call *c)
+static int new_run(const struct call *c)
 {
 	const char *kind = c->args[0], *name = c->args[1];
 	char path[NAME_LENGTH_MAX + 8];
@@ -97,4 +97,4 @@ const struct command new_command = {.name = "new",
 		    "culprit new inventory my-hosts",
 	.words = "scenario|fault|workload|detector|finding|file-system|inventory",
 	ARGUMENTS(2, 2),
-	.run = run};
+	.run = new_run};

@@ -79,7 +79,7 @@ static int print_schema(const struct options *o)
 }
 
 /* Prints the rows, then says what could not be read; the exit code. */
-static int ask(struct query *q, const struct call *c)
+static int cli_query_ask(struct query *q, const struct call *c)
 {
 	const struct options *o = c->options;
 	struct rows *rows = rows_new(o->csv ? ROWS_CSV : o->json ? ROWS_JSON : ROWS_TEXT, o->limit);
@@ -136,14 +136,14 @@ static int run_on(const struct call *c)
 		spec.store = remote_source(remote);
 		rc = query_new(&spec, &q, &e) ?: add_tables(q, remote_catalog(remote), &e);
 	}
-	code = rc ? cmd_error("query", &e, ERR_HARNESS) : ask(q, c);
+	code = rc ? cmd_error("query", &e, ERR_HARNESS) : cli_query_ask(q, c);
 	query_free(q);
 	remote_free(remote);
 	clickhouse_close(store);
 	return code;
 }
 
-static int run(const struct call *c)
+static int cli_query_run(const struct call *c)
 {
 	const struct options *o = c->options;
 	struct query_spec spec = {.no_index = o->no_index,
@@ -165,7 +165,7 @@ static int run(const struct call *c)
 			"needs a run or logs, then the query: culprit query RUN \"select ...\"");
 	code = subject_open(&s, c->n - 1, c->args, o->cell, &spec, &q, &e)
 		? cmd_error("query", &e, ERR_USAGE)
-		: ask(q, c);
+		: cli_query_ask(q, c);
 	query_free(q);
 	subject_close(&s);
 	return code;
@@ -217,4 +217,4 @@ const struct command query_command = {.name = "query",
 	ARGUMENTS(0, 1000),
 	OPTIONS(rows, struct options),
 	.defaults = &(const struct options){.timeout_s = 600},
-	.run = run};
+	.run = cli_query_run};

@@ -59,7 +59,7 @@ static int remeasure_both(
 	return rc;
 }
 
-static int run(const struct call *c)
+static int remeasure_command_run(const struct call *c)
 {
 	json_auto_t *detectors = NULL;
 	unsigned failures = 0;
@@ -90,4 +90,4 @@ const struct command remeasure_command = {.name = "remeasure",
 		 "abstentions); 3 the run cannot be written.",
 	ARGUMENTS(1, 1),
 	OPTIONS(detector_rows, struct detector_options),
-	.run = run};
+	.run = remeasure_command_run};

@@ -116,7 +116,7 @@ static int save(const json_t *r, const char *path, struct err *e)
 	return file_text_save(&t, path, 0644, e);
 }
 
-static int run(const struct call *c)
+static int cli_replay_run(const struct call *c)
 {
 	const struct options *o = c->options;
 	struct replay_options r = {.inventory = o->inventory,
@@ -211,4 +211,4 @@ const struct command replay_command = {.name = "replay",
 	OPTIONS(rows, struct options),
 	.defaults = &(
 		const struct options){.speed = 1, .cpu_pct = 100, .stall_s = 60, .limit_s = 43200},
-	.run = run};
+	.run = cli_replay_run};

@@ -159,7 +159,7 @@ static int open_first(const struct call *c, bool *shards, struct store **opened,
 	return rc ?: shards_open("report", *shards ? c->n : 1, c->args, opened, e);
 }
 
-static int run(const struct call *c)
+static int report_run(const struct call *c)
 {
 	const struct options *o = c->options;
 	char *path;
@@ -209,4 +209,4 @@ const struct command report_command = {.name = "report",
 		"culprit report runs/NAME -o - | gzip >report.html.gz",
 	ARGUMENTS(1, TABLE_RUNS_MAX),
 	OPTIONS(rows, struct options),
-	.run = run};
+	.run = report_run};

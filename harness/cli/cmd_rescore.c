@@ -21,7 +21,7 @@ static int rescore(struct store *s, const json_t *detectors, bool save, struct j
 	return rc;
 }
 
-static int run(const struct call *c)
+static int rescore_run(const struct call *c)
 {
 	const struct options *o = c->options;
 	json_auto_t *rows = NULL, *detectors = NULL;
@@ -80,4 +80,4 @@ const struct command rescore_command = {.name = "rescore",
 		 "abstentions); 3 the result cannot be printed.",
 	ARGUMENTS(1, SHARDS_MAX),
 	OPTIONS(rows, struct options),
-	.run = run};
+	.run = rescore_run};

@@ -90,7 +90,7 @@ static int find_file(
 }
 
 /* Uses the options of the run's begin: with them the same scenario makes the same plan. */
-static int prepare(
+static int resume_prepare(
 	struct executor *x, struct record *r, const struct run_options *given, struct err *e)
 {
 	struct run_options o = {.quiet = given->quiet, .outcome = given->outcome};
@@ -214,7 +214,7 @@ static int resume(
 		?: refuse_corpus(x->store, e)
 		?: run_lock(folder, &x->lock, e)
 		?: record_read(x->store, &r, e)
-		?: prepare(x, &r, o, e)
+		?: resume_prepare(x, &r, o, e)
 		?: refuse_changes(x, &r, e)
 		?: open_second(x, e)
 		?: progress_new(folder, x->plan->n, attempt_phases_s(x->scenario) + 6, o->quiet,
@@ -226,7 +226,7 @@ static int resume(
 	return rc;
 }
 
-static int run(const struct call *c)
+static int resume_run(const struct call *c)
 {
 	struct executor x = {.lock = -1, .resumed = true};
 	const struct run_options *o = c->options;
@@ -274,4 +274,4 @@ const struct command resume_command = {.name = "resume",
 	.exits = "as 'culprit run'; 2 also when something has changed, or the run is going on.",
 	ARGUMENTS(1, 1),
 	OPTIONS(rows, struct run_options),
-	.run = run};
+	.run = resume_run};

@@ -452,7 +452,7 @@ static int show_dry(const struct executor *x, bool json)
 	return show_plan(x->scenario, x->plan, x->server_names, skipped, json, stdout);
 }
 
-static int run(const struct call *c)
+static int run_run(const struct call *c)
 {
 	struct executor x = {.lock = -1};
 	struct run_options *o = c->options;
@@ -538,4 +538,4 @@ const struct command run_command = {.name = "run",
 	OPTIONS(rows, struct run_options),
 	.defaults = &(const struct run_options){.repeats = -1, .seed = -1},
 	.offers = list_scenario_names,
-	.run = run};
+	.run = run_run};

@@ -85,7 +85,7 @@ static int print_wide(struct store *s, const struct options *o, struct err *e)
 	return samples_wide(s, taken, o->cell, e);
 }
 
-static int run(const struct call *c)
+static int samples_run(const struct call *c)
 {
 	const struct options *o = c->options;
 	struct store *s = NULL;
@@ -120,4 +120,4 @@ const struct command samples_command = {.name = "samples",
 		    "culprit samples runs/NAME --wide --cell 5 | culprit diagnose --csv -",
 	ARGUMENTS(1, 1),
 	OPTIONS(rows, struct options),
-	.run = run};
+	.run = samples_run};

@@ -64,7 +64,7 @@ static int open_sessions(const struct call *c, struct serve_spec *spec, struct e
 	return rc;
 }
 
-static int run(const struct call *c)
+static int serve_run(const struct call *c)
 {
 	const struct options *o = c->options;
 	struct serve_spec spec = {.views = o->views,
@@ -129,4 +129,4 @@ const struct command serve_command = {.name = "serve",
 	ARGUMENTS(1, 1000),
 	OPTIONS(rows, struct options),
 	.defaults = &(const struct options){.timeout_s = 30},
-	.run = run};
+	.run = serve_run};

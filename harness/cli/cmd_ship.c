@@ -145,7 +145,7 @@ static int open_sink(struct shipping *s, struct err *e)
 }
 
 /* Says what became of the records of one log. */
-static void tell(
+static void ship_tell(
 	struct shipping *s, const char *name, const struct ship_counts *c, const char *what)
 {
 	FILE *out = s->lines ? stderr : stdout;
@@ -188,7 +188,7 @@ static int send_logs(struct shipping *s, struct err *e)
 	for (size_t i = 0; !rc && i < s->n; i++) {
 		rc = ship_log(&s->all[i], (int64_t)i, &s->spec, &s->sink, &c, e);
 		if (!rc)
-			tell(s, s->all[i].name, &c, "records");
+			ship_tell(s, s->all[i].name, &c, "records");
 	}
 	return rc;
 }
@@ -204,7 +204,7 @@ static int send_requests(struct shipping *s, struct err *e)
 	for (size_t i = 0; !rc && i < n; i++) {
 		rc = ship_requests(s->requests, i, s->recorded, &s->spec, &s->sink, &c, &none, e);
 		if (!rc && !none)
-			tell(s, run_requests_log(s->requests, i)->name, &c, "requests");
+			ship_tell(s, run_requests_log(s->requests, i)->name, &c, "requests");
 		for (size_t k = 0; !rc && (why = run_requests_trouble(s->requests, i, k)); k++)
 			s->code = cmd_fail("ship", CULPRIT_EXIT_USAGE, "requests of %s: %s",
 				run_requests_log(s->requests, i)->name, why);
@@ -240,7 +240,7 @@ static void close_one(void *ctx, struct ship_sink *sink)
 
 static void tell_one(void *ctx, const char *name, const struct ship_counts *c)
 {
-	tell(ctx, name, c, "records");
+	ship_tell(ctx, name, c, "records");
 }
 
 /* The run's attempts until now; what was read before stays, since logs in it are being followed. */
@@ -355,7 +355,7 @@ static int send_all(struct shipping *s, const struct call *c, struct err *e)
 	return rc ?: open_sink(s, e) ?: send_logs(s, e) ?: send_requests(s, e);
 }
 
-static int run(const struct call *c)
+static int ship_run(const struct call *c)
 {
 	const struct options *o = c->options;
 	struct shipping s = {.o = o, .spec = {.batch_blocks = (uint64_t)o->blocks}};
@@ -420,4 +420,4 @@ const struct command ship_command = {.name = "ship",
 	ARGUMENTS(1, 1000),
 	OPTIONS(rows, struct options),
 	.defaults = &(const struct options){.timeout_s = 60, .blocks = 128},
-	.run = run};
+	.run = ship_run};

@@ -322,7 +322,7 @@ static int print_cells(struct store *s, const struct options *o, json_t *rows)
 	return code;
 }
 
-static int run(const struct call *c)
+static int slow_run(const struct call *c)
 {
 	const struct options *o = c->options;
 	json_auto_t *rows = NULL;
@@ -404,4 +404,4 @@ const struct command slow_command = {.name = "slow",
 	ARGUMENTS(1, 1),
 	OPTIONS(rows, struct options),
 	.defaults = &(const struct options){.top = 10},
-	.run = run};
+	.run = slow_run};

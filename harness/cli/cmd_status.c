@@ -136,7 +136,7 @@ static void show_stopped(const char *folder, const json_t *s)
 	}
 }
 
-static void show(const char *folder, const json_t *s, bool running)
+static void status_show(const char *folder, const json_t *s, bool running)
 {
 	const json_t *line;
 	size_t i;
@@ -153,7 +153,7 @@ struct options {
 	bool json;
 };
 
-static int run(const struct call *c)
+static int status_run(const struct call *c)
 {
 	const struct options *o = c->options;
 	const char *folder = c->args[0];
@@ -171,7 +171,7 @@ static int run(const struct call *c)
 		code = cmd_error("status", &e, ERR_USAGE);
 	}
 	if (!code && !o->json)
-		show(folder, status, running);
+		status_show(folder, status, running);
 	if (!code && o->json)
 		cmd_print_json(status);
 	else
@@ -195,4 +195,4 @@ const struct command status_command = {.name = "status",
 	.exits = "0 whatever the run's state; 2 there is no such run.",
 	ARGUMENTS(1, 1),
 	OPTIONS(rows, struct options),
-	.run = run};
+	.run = status_run};

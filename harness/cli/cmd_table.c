@@ -45,7 +45,7 @@ static int refuse_words(const struct table_options *o, bool one)
 		"with it");
 }
 
-static int run(const struct call *c)
+static int table_run(const struct call *c)
 {
 	const struct table_options *o = c->options;
 	struct judge *judge = NULL;
@@ -112,4 +112,4 @@ const struct command table_command = {.name = "table",
 		 "2 usage or input error; 3 the result cannot be printed.",
 	ARGUMENTS(1, TABLE_RUNS_MAX),
 	OPTIONS(rows, struct table_options),
-	.run = run};
+	.run = table_run};

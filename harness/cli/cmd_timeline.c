@@ -106,7 +106,8 @@ static int choose_panes(
 }
 
 /* A new timeline of what the options ask for. '*cell': the one that was chosen. */
-static int fill(const struct options *o, struct store *s, struct timeline **out, struct err *e)
+static int timeline_fill(
+	const struct options *o, struct store *s, struct timeline **out, struct err *e)
 {
 	struct cell_found found = {0};
 	struct timeline *t = NULL;
@@ -141,7 +142,7 @@ static int write_all(const struct options *o, struct store *s, const char *page,
 {
 	const struct timeline_output files = {page, o->perfetto, o->otlp};
 	struct timeline *t = NULL;
-	int rc = fill(o, s, &t, e) ?: timeline_write(t, &files, e);
+	int rc = timeline_fill(o, s, &t, e) ?: timeline_write(t, &files, e);
 
 	timeline_free(t);
 	return rc;
@@ -149,7 +150,7 @@ static int write_all(const struct options *o, struct store *s, const char *page,
 
 /* ---- the command ---- */
 
-static int check(const struct options *o)
+static int timeline_check(const struct options *o)
 {
 	if (timeline_is_stdout(o->output) + timeline_is_stdout(o->perfetto) +
 			timeline_is_stdout(o->otlp) >
@@ -213,10 +214,10 @@ static int write_capture(const struct options *o, const char *path)
 	return timeline_capture_run(path, &o->replays, &what, &files);
 }
 
-static int run(const struct call *c)
+static int timeline_run(const struct call *c)
 {
 	struct options *o = c->options;
-	int code = check(o);
+	int code = timeline_check(o);
 
 	if (code)
 		return code;
@@ -301,4 +302,4 @@ const struct command timeline_command = {.name = "timeline",
 		    "culprit timeline app.app --replay causal.json --replay afap.json -o app.html",
 	ARGUMENTS(1, 1),
 	OPTIONS(rows, struct options),
-	.run = run};
+	.run = timeline_run};

@@ -49,7 +49,7 @@ static void handle_signals(void)
 }
 
 /* Starts the tracer; '*ready' becomes readable when it has attached or ended. */
-static pid_t start(char **args, int *ready)
+static pid_t trace_start(char **args, int *ready)
 {
 	int p[2];
 	pid_t pid;
@@ -118,7 +118,7 @@ static int live(int log)
 	return pid < 0 ? -errno : p[0];
 }
 
-static int print(int log, bool summary)
+static int trace_print(int log, bool summary)
 {
 	char *args[] = {(char *)"log", (char *)(summary ? "-c" : "-"), (char *)"-", NULL};
 
@@ -137,7 +137,7 @@ static int trace_and_print(
 	char line[8];
 
 	handle_signals();
-	tracer = start(args, &ready);
+	tracer = trace_start(args, &ready);
 	if (tracer < 0) {
 		rmdir(dir);
 		return cmd_fail("trace", CULPRIT_EXIT_INVALID, "cannot start the tracer: %s",
@@ -153,13 +153,13 @@ static int trace_and_print(
 		return wait_for(tracer);
 	if (as_it_goes) {
 		setlinebuf(stdout);
-		rc = print(live(log), summary);
+		rc = trace_print(live(log), summary);
 		if (rc)
 			kill(tracer, SIGTERM); /* the reader is gone */
 		code = wait_for(tracer);
 	} else {
 		code = wait_for(tracer);
-		rc = print(log, summary);
+		rc = trace_print(log, summary);
 	}
 	close(log);
 	return code ? code : rc;
@@ -341,7 +341,7 @@ static int run_cluster(const struct call *c)
 	return trace_cluster(&t);
 }
 
-static int run(const struct call *c)
+static int cli_trace_run(const struct call *c)
 {
 	const struct options *o = c->options;
 	struct agent_start agent;
@@ -398,4 +398,4 @@ const struct command trace_command = {.name = "trace",
 	ARGUMENTS(0, INT_MAX),
 	.in_order = true,
 	OPTIONS(rows, struct options),
-	.run = run};
+	.run = cli_trace_run};

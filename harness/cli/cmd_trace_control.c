@@ -13,7 +13,7 @@
 /* All nodes write, then their logs are fetched. */
 static const double patience_s = 900;
 
-static char *join(int n, char **words)
+static char *trace_control_join(int n, char **words)
 {
 	char *line = alloc_copy(words[0]);
 
@@ -26,9 +26,9 @@ static char *join(int n, char **words)
 	return line;
 }
 
-static int run(const struct call *c)
+static int trace_control_run(const struct call *c)
 {
-	auto_free char *line = join(c->n - 1, c->args + 1);
+	auto_free char *line = trace_control_join(c->n - 1, c->args + 1);
 	char answer[ORDER_ANSWER];
 	struct err e = {0};
 
@@ -62,4 +62,4 @@ const struct command trace_control_command = {.name = "trace-control",
 	.exits = "0 done; 2 refused, or no such capture runs; 3 it failed on a node: nodes may "
 		 "record different things then, as their logs say.",
 	ARGUMENTS(2, INT_MAX),
-	.run = run};
+	.run = trace_control_run};

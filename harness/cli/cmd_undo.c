@@ -89,7 +89,7 @@ struct options {
 	bool json;
 };
 
-static int run(const struct call *c)
+static int undo_run(const struct call *c)
 {
 	const struct options *o = c->options;
 	struct contact *contacts = NULL;
@@ -134,4 +134,4 @@ const struct command undo_command = {.name = "undo",
 	.exits = "0 all nodes are clean; 2 usage error, or the inventory is wrong; 3 a node is not "
 		 "clean, or was not reached.",
 	OPTIONS(rows, struct options),
-	.run = run};
+	.run = undo_run};

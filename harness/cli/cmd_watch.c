@@ -51,7 +51,7 @@ struct job {
 	char *partial; /* why the server's last answer was partial, or NULL */
 };
 
-static void tell(const char *sentence)
+static void watch_tell(const char *sentence)
 {
 	cmd_fail("watch", 0, "%s", sentence);
 }
@@ -59,7 +59,7 @@ static void tell(const char *sentence)
 static void tell_piece(void *ctx, const char *sentence)
 {
 	(void)ctx;
-	tell(sentence);
+	watch_tell(sentence);
 }
 
 /* --- a growing file --- */
@@ -91,7 +91,7 @@ static int take_file(struct job *j, struct err *e)
 	case FOLLOW_NEW: {
 		char *text = alloc_format("%s %s; it is read from its start", j->o->csv, piece.why);
 
-		tell(text);
+		watch_tell(text);
 		free(text);
 		chunks_new_file(&j->pieces);
 		break;
@@ -145,9 +145,9 @@ static void tell_notes(struct job *j, struct import_said *said)
 	bool changed = said->partial && (!j->partial || strcmp(said->partial, j->partial));
 
 	for (size_t i = 0; i < said->n_notes && (!j->formed || changed); i++)
-		tell(said->notes[i]);
+		watch_tell(said->notes[i]);
 	if (j->partial && !said->partial)
-		tell("the server's answers are complete again");
+		watch_tell("the server's answers are complete again");
 	free(j->partial);
 	j->partial = said->partial;
 	said->partial = NULL;
@@ -161,7 +161,7 @@ static int query(void *ctx, double from_s, double to_s, const struct import_sink
 	int rc = prometheus_query(j->server, from_s, to_s, sink, &said, done_s, e);
 
 	if (!rc && !j->formed && said.form)
-		tell(said.form);
+		watch_tell(said.form);
 	if (!rc || said.partial) {
 		watch_partial(j->watch, said.partial != NULL, to_s);
 		tell_notes(j, &said);
@@ -189,7 +189,7 @@ static int take_server(struct job *j, double *since_s, struct err *e)
 		(is_outage(rc) || j->caught_up)) {
 		if (!failed_before) {
 			text = alloc_format("%s; it is asked again", e->text);
-			tell(text);
+			watch_tell(text);
 			free(text);
 			*since_s = clock_mono_s();
 		}
@@ -197,7 +197,7 @@ static int take_server(struct job *j, double *since_s, struct err *e)
 	} else if (!rc && failed_before) {
 		text = alloc_format(
 			"the server answers again, after %.0f s", clock_mono_s() - *since_s);
-		tell(text);
+		watch_tell(text);
 		free(text);
 		*since_s = 0;
 	}
@@ -263,7 +263,7 @@ static int read_horizons(struct job *j, struct err *e)
 	return rc;
 }
 
-static int check(struct job *j, struct fleet_options *fleet, struct err *e)
+static int watch_check(struct job *j, struct fleet_options *fleet, struct err *e)
 {
 	const struct options *o = j->o;
 	int rc = prometheus_options_fill(&o->prometheus, &o->series.how, &j->server_options, e);
@@ -303,8 +303,8 @@ static int set_up(struct job *j, struct err *e)
 		.out = stdout,
 		.state = j->o->state,
 		.on_alarm = j->o->on_alarm,
-		.tell = tell};
-	int rc = check(j, &w.fleet, e);
+		.tell = watch_tell};
+	int rc = watch_check(j, &w.fleet, e);
 
 	if (rc)
 		return rc;
@@ -317,7 +317,7 @@ static int set_up(struct job *j, struct err *e)
 		char *text = alloc_format("metrics at %s", exporter_address(j->exporter));
 
 		stop_removes(exporter_path(j->exporter));
-		tell(text);
+		watch_tell(text);
 		free(text);
 	}
 	if (!j->o->csv)
@@ -351,7 +351,7 @@ static int conclude(const struct job *j)
 	return CULPRIT_EXIT_OK;
 }
 
-static int run(const struct call *c)
+static int watch_run(const struct call *c)
 {
 	struct options *o = c->options;
 	struct job j = {.o = o};
@@ -418,4 +418,4 @@ const struct command watch_command = {.name = "watch",
 		 "usage or input error, or nothing could be judged; 3 it failed.",
 	ARGUMENTS(0, 0),
 	OPTIONS(rows, struct options),
-	.run = run};
+	.run = watch_run};

@@ -60,7 +60,7 @@ static int check_commands(lua_State *L, const struct luax_source *src, struct er
 	return rc;
 }
 
-static int refuse(
+static int config_refuse(
 	const struct command *c, const struct luax_source *src, const char *name, struct err *e)
 {
 	const char *names[65] = {NULL}, *near;
@@ -89,7 +89,7 @@ static int set_one(lua_State *L, const struct command *c, const struct luax_sour
 	if (!*name)
 		return luax_complain(src, NULL, e, "%s: takes options as keys only", c->name);
 	if (!o)
-		return refuse(c, src, name, e);
+		return config_refuse(c, src, name, e);
 	if (o->type == OPTION_LIST)
 		return luax_complain(src, name, e,
 			"'%s' may be repeated, so it stands on the command line only", name);

@@ -87,7 +87,7 @@ static int make_run(struct job *j, struct stretch *s, struct err *e)
 	return 0;
 }
 
-static void add(struct job *j, const struct series *s, double from_s, double to_s)
+static void diagnose_csv_add(struct job *j, const struct series *s, double from_s, double to_s)
 {
 	j->list = alloc_room(j->list, j->n, sizeof(*j->list));
 	j->list[j->n++] = (struct stretch){.series = s, .from_s = from_s, .to_s = to_s};
@@ -100,14 +100,14 @@ static int cut(struct job *j, struct err *e)
 	double from = j->series.from_s, end = j->series.to_s + j->step_s, length;
 
 	for (const struct series *s = j->trainings; s < j->trainings + o->n_trains; s++)
-		add(j, s, s->from_s, s->to_s + j->step_s);
+		diagnose_csv_add(j, s, s->from_s, s->to_s + j->step_s);
 	if (o->has_until) {
 		if (!(o->train_until_s > from && o->train_until_s <= j->series.to_s))
 			return err_set(e, -EINVAL,
 				"--train-until must lie within the file, after %.15g and up to "
 				"%.15g",
 				from, j->series.to_s);
-		add(j, &j->series, from, o->train_until_s);
+		diagnose_csv_add(j, &j->series, from, o->train_until_s);
 		from = o->train_until_s;
 	}
 	j->n_training = j->n;
@@ -118,11 +118,12 @@ static int cut(struct job *j, struct err *e)
 	if ((end - from) / length > 1e6)
 		return err_set(e, -E2BIG, "more than a million windows of %g s", length);
 	for (double i = 0; i < ceil((end - from) / length - 1e-6); i++)
-		add(j, &j->series, from + i * length, fmin(from + (i + 1) * length, end));
+		diagnose_csv_add(
+			j, &j->series, from + i * length, fmin(from + (i + 1) * length, end));
 	return 0;
 }
 
-static int prepare(struct job *j, struct err *e)
+static int diagnose_csv_prepare(struct job *j, struct err *e)
 {
 	const struct csv_options *o = j->o;
 	int rc = read_file(o->csv, o->how, &j->names, &j->series, e);
@@ -139,7 +140,7 @@ static int prepare(struct job *j, struct err *e)
 }
 
 /* Adds a verdict, its times converted from steps since the start of the run to the file's. */
-static void put(
+static void diagnose_csv_put(
 	json_t *list, const struct stretch *s, const char *detector, json_t *verdict, double step_s)
 {
 	json_t *times = jget(verdict, "time_s"), *v;
@@ -153,7 +154,7 @@ static void put(
 			s->to_s, "detector", detector, "verdict", verdict));
 }
 
-static int ask(
+static int diagnose_csv_ask(
 	const struct job *j, struct detector *d, json_t *list, unsigned *failed, struct err *e)
 {
 	struct detector_run *runs = alloc_zero(j->n_training, sizeof(*runs));
@@ -182,7 +183,7 @@ static int ask(
 				"abstain", 1, "error", why.text);
 		}
 		json_array_foreach(verdicts, k, v)
-			put(list, s, detector_name(d), v, j->step_s);
+			diagnose_csv_put(list, s, detector_name(d), v, j->step_s);
 		json_decref(verdicts);
 	}
 	json_decref(model);
@@ -199,7 +200,7 @@ int diagnose_csv(const struct csv_options *o, json_t **verdicts, unsigned *faile
 	const json_t *detectors = json_array_size(o->detectors) ? o->detectors : usual;
 	struct job j = {.o = o};
 	size_t i;
-	int rc = prepare(&j, e);
+	int rc = diagnose_csv_prepare(&j, e);
 
 	*failed = 0;
 	json_array_foreach((json_t *)detectors, i, choice) {
@@ -209,7 +210,7 @@ int diagnose_csv(const struct csv_options *o, json_t **verdicts, unsigned *faile
 			rc = detector_load(
 				jget_text(choice, "name"), jget(choice, "params"), &d, e);
 		if (!rc)
-			rc = ask(&j, d, list, failed, e);
+			rc = diagnose_csv_ask(&j, d, list, failed, e);
 		detector_free(d);
 	}
 	job_clear(&j);

@@ -93,7 +93,7 @@ static int take_declaration(void *ctx, const char *declaration, struct err *e)
 }
 
 /* Adds what was understood of one more file, and clears it. */
-static void join(struct import_said *all, struct import_said *one, const char *path)
+static void diagnose_files_join(struct import_said *all, struct import_said *one, const char *path)
 {
 	all->samples += one->samples;
 	all->missing += one->missing;
@@ -118,7 +118,7 @@ int diagnose_files(const struct option_list *files, const struct import_options 
 		struct import_said one = {0};
 
 		rc = import_file(files->v[f.now], how, &own, &one, e);
-		join(said, &one, files->v[f.now]);
+		diagnose_files_join(said, &one, files->v[f.now]);
 	}
 	for (size_t i = 0; i < f.room; i++)
 		free(f.series[i].of);

@@ -246,7 +246,7 @@ static void clear(struct job *j)
 }
 
 /* What can be checked before anything long is read. */
-static int prepare(struct job *j, struct err *e)
+static int diagnose_fleet_prepare(struct job *j, struct err *e)
 {
 	const struct fleet_request *r = j->r;
 	int rc = fleet_options_fill(&r->fleet, &j->options, &j->models, e);
@@ -264,7 +264,7 @@ static int prepare(struct job *j, struct err *e)
 }
 
 /* 0, or an exit code after a complaint. */
-static int check(struct fleet_request *r)
+static int diagnose_fleet_check(struct fleet_request *r)
 {
 	if (r->files.n && r->prometheus.url)
 		return complain("give --csv FILE or --prometheus URL, not both");
@@ -285,11 +285,11 @@ int diagnose_fleet(struct fleet_request *r)
 {
 	struct job j = {.r = r};
 	struct err e = {0};
-	int code = check(r), rc;
+	int code = diagnose_fleet_check(r), rc;
 
 	if (code)
 		return code;
-	rc = prepare(&j, &e) ?: read_series(&j, &e) ?: judge(&j, &e);
+	rc = diagnose_fleet_prepare(&j, &e) ?: read_series(&j, &e) ?: judge(&j, &e);
 	if (rc) {
 		code = cmd_error("diagnose", &e, ERR_USAGE);
 	} else {

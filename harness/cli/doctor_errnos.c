@@ -37,7 +37,7 @@ static void seen_clear(struct seen *s)
 	json_decref(s->server);
 }
 
-static void add(json_t *table, const json_t *event, double onset_s)
+static void doctor_errnos_add(json_t *table, const json_t *event, double onset_s)
 {
 	const json_t *d = jget(event, "detail");
 	auto_free char *key = alloc_format("%s %s", jget_text(d, "call"), jget_text(d, "error"));
@@ -62,7 +62,7 @@ static bool is(const json_t *event, const char *kind)
 }
 
 /* What happened between onset and the fault's end. 'victim' may be NULL: any server. */
-static int look(
+static int doctor_errnos_look(
 	struct store *s, const json_t *row, const char *victim, struct seen *out, struct err *e)
 {
 	const double start_s = (double)jget_int(row, "start_ns") / 1e9;
@@ -81,10 +81,10 @@ static int look(
 		if (jget_real(d, "last_s") < onset_s || jget_real(ev, "time_s") > end_s)
 			continue;
 		if (is(ev, "app-error")) {
-			add(out->app, ev, onset_s);
+			doctor_errnos_add(out->app, ev, onset_s);
 		} else if (is(ev, "server-error")) {
 			if (!victim || !strcmp(jget_text(ev, "server"), victim))
-				add(out->server, ev, onset_s);
+				doctor_errnos_add(out->server, ev, onset_s);
 		} else if (is(ev, "app-slow")) {
 			out->waits |= jget_true(d, "open");
 			if (jget_real(d, "longest_s") > out->longest_s)
@@ -272,7 +272,7 @@ static int show_faults(struct store *s, const json_t *rows, const struct seen *n
 			bare(jget_text(row, "fault"), fault);
 			if (!victim || rc)
 				continue;
-			rc = look(s, row, victim, &seen, e);
+			rc = doctor_errnos_look(s, row, victim, &seen, e);
 			subtract(&seen, normal);
 			if (!rc && !round && loses_server(fault))
 				collect(lost, seen.app);
@@ -313,7 +313,7 @@ static int look_at_control(const char *folder, struct seen *normal, struct err *
 	if (!rc) {
 		control = row_of(rows, "none");
 		rc = control
-			? look(s, control, NULL, normal, e)
+			? doctor_errnos_look(s, control, NULL, normal, e)
 			: err_set(e, -ENOENT,
 				  "no attempt without a fault counts: what is normal is not known");
 	}

@@ -16,7 +16,8 @@
 #include "harness/scenario/gate_limits.h"
 
 /* Can the node do 'what'? LEVEL_BAD: it did not answer. 'reason': what it says, or the error. */
-static enum level ask(struct node *n, const char *what, double timeout_s, char reason[1024])
+static enum level doctor_node_ask(
+	struct node *n, const char *what, double timeout_s, char reason[1024])
 {
 	json_t *result = NULL;
 	struct err e;
@@ -33,7 +34,7 @@ static void check_drops(struct report *r, struct node *n)
 {
 	static const char op[] = "packets.drop";
 	char reason[1024];
-	enum level level = ask(n, op, 20, reason);
+	enum level level = doctor_node_ask(n, op, 20, reason);
 
 	if (level == LEVEL_BAD)
 		doctor_add(r, level, op, "%s", reason);
@@ -143,7 +144,7 @@ static void check_tracers(struct report *r, struct node *n)
 		size_t used = strlen(brief);
 
 		snprintf(what, sizeof(what), "trace.%s", names[i]);
-		level = ask(n, what, 40, reason);
+		level = doctor_node_ask(n, what, 40, reason);
 		if (level == LEVEL_BAD)
 			doctor_add(r, level, names[i], "%s", reason);
 		else if (level == LEVEL_NOTE)

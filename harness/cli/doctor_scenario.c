@@ -9,7 +9,7 @@
 #include "harness/fs/fs.h"
 
 /* Adds a sentence once: the scenario's own may be that of one of its files. */
-static void add(json_t *mistakes, const char *sentence)
+static void doctor_scenario_add(json_t *mistakes, const char *sentence)
 {
 	json_t *known;
 	size_t i;
@@ -34,7 +34,7 @@ static void load_detectors(const json_t *detectors, json_t *mistakes)
 		struct err e;
 
 		if (judge_new(alone, servers, NULL, &judge, &e))
-			add(mistakes, e.text);
+			doctor_scenario_add(mistakes, e.text);
 		judge_free(judge);
 	}
 }
@@ -46,7 +46,7 @@ static void load_inventory(const char *path, json_t *mistakes)
 	struct err e;
 
 	if (inventory_load(path, &inv, &e) || fs_load(inv->fs_type, &fs, &e))
-		add(mistakes, e.text);
+		doctor_scenario_add(mistakes, e.text);
 	fs_free(fs);
 	inventory_free(inv);
 }
@@ -66,12 +66,12 @@ int doctor_scenario(const char *name, const char *inventory, json_t *needs, stru
 		detectors = running_detectors(s);
 		for (size_t w = 0; w < s->n_workloads; w++)
 			if (needs_add(s->L, &s->workloads[w], needs, &e))
-				add(mistakes, e.text);
+				doctor_scenario_add(mistakes, e.text);
 	} else {
-		add(mistakes, e.text);
+		doctor_scenario_add(mistakes, e.text);
 		scenario_mistakes(path, found, &detectors);
 		json_array_foreach(found, i, mistake)
-			add(mistakes, json_string_value(mistake));
+			doctor_scenario_add(mistakes, json_string_value(mistake));
 	}
 	load_detectors(detectors, mistakes);
 	if (!inventory && s)

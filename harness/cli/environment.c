@@ -108,8 +108,8 @@ struct use {
 	size_t n[USES];
 };
 
-static int count(void *ctx, const char *metric, const char *server, const struct sample *samples,
-	size_t n, struct err *e)
+static int environment_count(void *ctx, const char *metric, const char *server,
+	const struct sample *samples, size_t n, struct err *e)
 {
 	struct use *u = ctx;
 
@@ -156,7 +156,7 @@ static int add_uses(struct environment *env, struct store *s, struct err *e)
 		n += k == n;
 		uses[k].workload = workload;
 		uses[k].cells++;
-		rc = store_samples(s, jget_int(row, "attempt"), count, &uses[k], e);
+		rc = store_samples(s, jget_int(row, "attempt"), environment_count, &uses[k], e);
 	}
 	for (i = 0; !rc && i < n; i++)
 		add_use(env, &uses[i]);

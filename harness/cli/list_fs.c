@@ -15,7 +15,8 @@
 #include "harness/lua/luajson.h"
 
 /* Moves fields of the table at 'index' that are data into 'to'. */
-static int take(lua_State *L, int index, const char *const keys[], json_t *to, struct err *e)
+static int list_fs_take(
+	lua_State *L, int index, const char *const keys[], json_t *to, struct err *e)
 {
 	int rc = 0;
 
@@ -75,7 +76,7 @@ static int read_lab(lua_State *L, json_t *entry, struct err *e)
 	if (lua_getfield(L, 1, "lab") == LUA_TTABLE) {
 		lab = json_object();
 		json_object_set_new(entry, "lab", lab);
-		rc = take(L, 2, keys, lab, e);
+		rc = list_fs_take(L, 2, keys, lab, e);
 	}
 	if (!rc && lab) {
 		json_object_set_new(
@@ -110,7 +111,7 @@ static int read_one(const char *name, json_t **out, struct err *e)
 		return rc;
 	}
 	entry = json_pack("{s:s, s:o}", "name", name, "functions", has);
-	rc = take(fs_state(fs), 1, keys, entry, e);
+	rc = list_fs_take(fs_state(fs), 1, keys, entry, e);
 	for (size_t i = 0; functions[i]; i++) {
 		if (lua_getfield(fs_state(fs), 1, functions[i]) == LUA_TFUNCTION)
 			json_array_append_new(has, json_string(functions[i]));

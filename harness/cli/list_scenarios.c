@@ -20,7 +20,7 @@ static json_t *labels(const struct part *parts, size_t n)
 	return list;
 }
 
-static json_t *describe(const struct scenario *s, const char *name)
+static json_t *list_scenarios_describe(const struct scenario *s, const char *name)
 {
 	json_t *detectors = json_array();
 
@@ -32,7 +32,7 @@ static json_t *describe(const struct scenario *s, const char *name)
 		(json_int_t)s->repeats, "seconds_a_cell", attempt_phases_s(s));
 }
 
-static void print(const struct scenario *s, const char *name, bool details)
+static void list_scenarios_print(const struct scenario *s, const char *name, bool details)
 {
 	auto_free char *size = NULL, *text = NULL;
 
@@ -57,9 +57,9 @@ int list_scenarios(bool details, json_t *json, struct err *e)
 
 		rc = scenario_find(names[i], &path, e) ?: scenario_load(path, &s, e);
 		if (!rc && json)
-			json_array_append_new(json, describe(s, names[i]));
+			json_array_append_new(json, list_scenarios_describe(s, names[i]));
 		else if (!rc)
-			print(s, names[i], details);
+			list_scenarios_print(s, names[i], details);
 		scenario_free(s);
 	}
 	alloc_free_list(names);

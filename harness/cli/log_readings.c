@@ -18,7 +18,7 @@ struct reading_row {
 };
 
 /* In the order in which the rows are printed. */
-static int compare(const void *a, const void *b)
+static int log_readings_compare(const void *a, const void *b)
 {
 	const struct reading_row *x = a, *y = b;
 
@@ -32,7 +32,7 @@ static int compare(const void *a, const void *b)
 void readings_add(void **rows, const struct record_reading *r)
 {
 	const struct reading_row want = {.what = r->what, .accepted = r->accepted, .peer = r->peer};
-	struct reading_row *row = row_find(rows, &want, sizeof(want), compare);
+	struct reading_row *row = row_find(rows, &want, sizeof(want), log_readings_compare);
 	double value = r->sum;
 
 	if (reading_is_tcp(r->what) && reading_kind(r->what) == READING_LEVEL && r->count)

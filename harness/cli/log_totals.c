@@ -144,7 +144,7 @@ static void add_row(struct row *to, const struct row *from)
 }
 
 /* Adds 'from' to the row of 'key'. */
-static void add(struct totals *t, char *key, const struct row *from)
+static void log_totals_add(struct totals *t, char *key, const struct row *from)
 {
 	const struct row want = {.key = key, .messages = from->messages};
 	struct row *r = row_find(&t->by_key, &want, sizeof(want), by_key);
@@ -170,7 +170,7 @@ static void add_call(struct log_view *v, struct stream_item *item)
 	one.histogram[histogram_bucket(took_ns)] = 1;
 	one.bytes = moved > 0 ? (uint64_t)moved : 0;
 	key_of_call(v, item, key, sizeof(key));
-	add(v->totals, key, &one);
+	log_totals_add(v->totals, key, &one);
 }
 
 static void add_sum(struct log_view *v, const struct record_sum *s)
@@ -186,7 +186,7 @@ static void add_sum(struct log_view *v, const struct record_sum *s)
 	for (int i = 0; i < SUM_BUCKETS; i++)
 		one.histogram[i] = s->histogram[i];
 	key_of_sum(v, s, key, sizeof(key));
-	add(v->totals, key, &one);
+	log_totals_add(v->totals, key, &one);
 	v->totals->sums = true;
 }
 

@@ -24,7 +24,7 @@ static int unknown(const char *name)
 	return CULPRIT_EXIT_USAGE;
 }
 
-static int run(int argc, char **argv)
+static int main_run(int argc, char **argv)
 {
 	const struct command *c;
 
@@ -49,7 +49,7 @@ int main(int argc, char **argv)
 {
 	/* The command reorders its arguments. */
 	const char *name = argc > 1 && command_find(commands, argv[1]) ? argv[1] : NULL;
-	int code = run(argc, argv);
+	int code = main_run(argc, argv);
 	struct err e = {""};
 
 	/* Results count only once they are written: a full disk must not end with 0. A command that

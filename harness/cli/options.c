@@ -135,7 +135,7 @@ static int set_field(const struct option_row *o, char *field, const char *text, 
 }
 
 /* 'option' is "--name" or "-x"; 'length' without its value. */
-static int refuse(const struct command *c, const char *option, size_t length)
+static int options_refuse(const struct command *c, const char *option, size_t length)
 {
 	const char *names[65] = {"help"}, *near = NULL;
 	struct option_walk w = {c->options};
@@ -170,7 +170,7 @@ static bool given_otherwise(
 
 /* Sets the option whose field is at 'at'. 'value' is what stands in the same word, or NULL. 0, or
  * an exit code. */
-static int take(struct parse *p, const struct option_row *o, size_t at, const char *value)
+static int options_take(struct parse *p, const struct option_row *o, size_t at, const char *value)
 {
 	const struct command *c = p->call->command;
 	bool wants = option_takes_value(o);
@@ -206,8 +206,8 @@ static int take_word(struct parse *p, const char *word)
 		struct option_walk w = {c->options};
 
 		o = option_find(&w, word + 2, length - 2, 0);
-		return o ? take(p, o, w.at, word[length] ? word + length + 1 : NULL)
-			 : refuse(c, word, length);
+		return o ? options_take(p, o, w.at, word[length] ? word + length + 1 : NULL)
+			 : options_refuse(c, word, length);
 	}
 	/* Letters without a value may stand together: -xy. */
 	for (const char *l = word + 1; *l && !code; l++) {
@@ -217,10 +217,10 @@ static int take_word(struct parse *p, const char *word)
 			return -1;
 		o = option_find(&w, NULL, 0, *l);
 		if (!o)
-			return refuse(c, (char[]){'-', *l, '\0'}, 2);
+			return options_refuse(c, (char[]){'-', *l, '\0'}, 2);
 		if (option_takes_value(o))
-			return take(p, o, w.at, l[1] ? l + 1 : NULL);
-		code = take(p, o, w.at, NULL);
+			return options_take(p, o, w.at, l[1] ? l + 1 : NULL);
+		code = options_take(p, o, w.at, NULL);
 	}
 	return code;
 }

@@ -92,7 +92,7 @@ static void put_test(struct tests *t, const char *group, const char *name, bool 
 }
 
 /* "s1+s2", or 'none'. */
-static void join(const json_t *names, const char *none, char *text, size_t size)
+static void outcome_join(const json_t *names, const char *none, char *text, size_t size)
 {
 	json_t *name;
 	size_t i, n = 0;
@@ -110,9 +110,9 @@ static void put_cell(struct tests *t, const json_t *cell)
 	const char *resource = jget_text(verdict, "resource");
 	char name[512], victims[256], said[256], why[640];
 
-	join(jget(cell, "victims"), "nobody", victims, sizeof(victims));
-	join(jget(verdict, "indicted"), jget_true(verdict, "abstain") ? "abstains" : "nobody", said,
-		sizeof(said));
+	outcome_join(jget(cell, "victims"), "nobody", victims, sizeof(victims));
+	outcome_join(jget(verdict, "indicted"),
+		jget_true(verdict, "abstain") ? "abstains" : "nobody", said, sizeof(said));
 	snprintf(name, sizeof(name), "%s under %s, repeat %lld", jget_text(cell, "fault"),
 		jget_text(cell, "workload"), (long long)jget_int(cell, "repeat"));
 	/* Controls may be several in a repeat. */

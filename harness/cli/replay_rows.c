@@ -33,7 +33,7 @@ double replay_crowding(const json_t *result)
 	return needs > 0 ? replay_mean(result, "computed_s") / needs : 0;
 }
 
-static void print(char *out, size_t size, enum unit unit, double value)
+static void replay_rows_print(char *out, size_t size, enum unit unit, double value)
 {
 	char text[32];
 
@@ -49,7 +49,7 @@ static void print(char *out, size_t size, enum unit unit, double value)
 }
 
 /* Below 0: not known. */
-static void add(struct filling *f, enum unit unit, const char *what, const char *of,
+static void replay_rows_add(struct filling *f, enum unit unit, const char *what, const char *of,
 	double application, double replay)
 {
 	struct replay_row *r = &f->rows[f->n];
@@ -58,8 +58,8 @@ static void add(struct filling *f, enum unit unit, const char *what, const char 
 		return;
 	f->n++;
 	snprintf(r->what, sizeof(r->what), "%s%s%s", what, *of ? ", " : "", of);
-	print(r->application, sizeof(r->application), unit, application);
-	print(r->replay, sizeof(r->replay), unit, replay);
+	replay_rows_print(r->application, sizeof(r->application), unit, application);
+	replay_rows_print(r->replay, sizeof(r->replay), unit, replay);
 	r->difference[0] = '\0';
 	if (application > 0 && replay >= 0)
 		snprintf(r->difference, sizeof(r->difference), "%+.1f %%",
@@ -80,8 +80,10 @@ static void add_calls(struct filling *f, const json_t *application, const json_t
 	json_object_foreach((json_t *)replay, name, c) {
 		const json_t *was = jget(application, name);
 
-		add(f, UNIT_SECONDS, name, "median", known(was, "p50_s"), jget_real(c, "p50_s"));
-		add(f, UNIT_SECONDS, name, "99 %", known(was, "p99_s"), jget_real(c, "p99_s"));
+		replay_rows_add(f, UNIT_SECONDS, name, "median", known(was, "p50_s"),
+			jget_real(c, "p50_s"));
+		replay_rows_add(
+			f, UNIT_SECONDS, name, "99 %", known(was, "p99_s"), jget_real(c, "p99_s"));
 	}
 }
 
@@ -93,8 +95,8 @@ static void add_bytes(struct filling *f, const json_t *result, const char *what,
 
 	if (bytes <= 0 && is <= 0)
 		return;
-	add(f, UNIT_BYTES, what, "", bytes, is);
-	add(f, UNIT_BYTE_RATE, what, "per second", was_s > 0 ? bytes / was_s : -1,
+	replay_rows_add(f, UNIT_BYTES, what, "", bytes, is);
+	replay_rows_add(f, UNIT_BYTE_RATE, what, "per second", was_s > 0 ? bytes / was_s : -1,
 		s > 0 ? is / s : -1);
 }
 
@@ -107,11 +109,11 @@ size_t replay_rows(const json_t *result, struct replay_row rows[REPLAY_ROWS_MAX]
 	const json_t *was = jget(result, "application");
 	struct filling f = {rows, 0};
 
-	add(&f, UNIT_SECONDS, "run time", "", known(result, "application_s"),
+	replay_rows_add(&f, UNIT_SECONDS, "run time", "", known(result, "application_s"),
 		known(result, "seconds"));
 	for (size_t i = 0; i < sizeof(sums) / sizeof(sums[0]); i++)
-		add(&f, UNIT_SECONDS, sums[i].what, "all threads", known(was, sums[i].key),
-			replay_mean(result, sums[i].key));
+		replay_rows_add(&f, UNIT_SECONDS, sums[i].what, "all threads",
+			known(was, sums[i].key), replay_mean(result, sums[i].key));
 	/* Of the application it is processor time, of the replay it is time. */
 	rows[COMPUTING].difference[0] = '\0';
 	add_bytes(&f, result, "read", "read_bytes");

@@ -233,7 +233,7 @@ static char *name_of(const struct rows *r, const char *name)
 	return out;
 }
 
-static int begin(void *ctx, int n, const char *const names[], struct err *e)
+static int rows_begin(void *ctx, int n, const char *const names[], struct err *e)
 {
 	struct rows *r = ctx;
 
@@ -275,7 +275,7 @@ static int row(void *ctx, int n, const struct query_cell *cells, struct err *e)
 
 struct query_sink rows_sink(struct rows *r)
 {
-	return (struct query_sink){.begin = begin, .row = row, .ctx = r};
+	return (struct query_sink){.begin = rows_begin, .row = row, .ctx = r};
 }
 
 long rows_end(struct rows *r)

@@ -65,7 +65,8 @@ void ship_follow_add(struct ship_follow *s, const struct query_log *logs, size_t
 }
 
 /* 0 with no f->ship: it has no records yet. */
-static int begin(struct ship_follow *s, struct followed *f, int64_t ordinal, struct err *e)
+static int ship_follow_begin(
+	struct ship_follow *s, struct followed *f, int64_t ordinal, struct err *e)
 {
 	int rc = s->of.open(s->of.ctx, &f->sink, e);
 
@@ -81,7 +82,7 @@ static int step(struct ship_follow *s, struct followed *f, int64_t ordinal, stru
 {
 	struct ship_counts counts;
 	bool ended;
-	int rc = f->ship ? 0 : begin(s, f, ordinal, e);
+	int rc = f->ship ? 0 : ship_follow_begin(s, f, ordinal, e);
 
 	if (rc || !f->ship)
 		return rc;

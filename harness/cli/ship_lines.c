@@ -25,7 +25,7 @@ int ship_lines_new(const char *path, struct ship_lines **out, struct err *e)
 	return rc;
 }
 
-static int begin(void *ctx, const struct ship_subject *s, uint64_t *from, struct err *e)
+static int ship_lines_begin(void *ctx, const struct ship_subject *s, uint64_t *from, struct err *e)
 {
 	(void)ctx, (void)s, (void)e;
 	*from = 0;
@@ -94,7 +94,8 @@ static int end(void *ctx, const struct ship_counts *c, struct err *e)
 
 struct ship_sink ship_lines_sink(struct ship_lines *l)
 {
-	return (struct ship_sink){.ctx = l, .begin = begin, .row = row, .batch = batch, .end = end};
+	return (struct ship_sink){
+		.ctx = l, .begin = ship_lines_begin, .row = row, .batch = batch, .end = end};
 }
 
 int ship_lines_end(struct ship_lines *l, int rc, struct err *e)

@@ -169,7 +169,7 @@ static int render(
 		  : 0;
 }
 
-static int refuse(const struct outcome_options *o, bool merge)
+static int table_runs_refuse(const struct outcome_options *o, bool merge)
 {
 	static const char of_one[] = "%s is for one run";
 
@@ -217,7 +217,7 @@ int table_runs(int n, char **folders, const struct table_options *o)
 	struct scoring *c = NULL;
 	struct runs r = {0};
 	struct err e;
-	int code = refuse(&o->outcome, o->merge);
+	int code = table_runs_refuse(&o->outcome, o->merge);
 
 	if (code)
 		return code;

@@ -17,7 +17,7 @@ static void clock_text(double s, char *out, size_t size)
 	snprintf(out, size, "%ld:%02ld", whole / 60, whole % 60);
 }
 
-static char *join(const json_t *names)
+static char *table_words_join(const json_t *names)
 {
 	char *text;
 	size_t size, i;
@@ -38,7 +38,7 @@ static double since_start_s(const json_t *cell, const char *key)
 /* "cell 5: s4 was under disk-hog from 0:08 to 0:28 (ddw)" */
 static char *what_happened(const json_t *row, const json_t *cell)
 {
-	auto_free char *victims = join(jget(row, "victims"));
+	auto_free char *victims = table_words_join(jget(row, "victims"));
 	char from[32], to[32];
 
 	if (!*victims)
@@ -80,7 +80,7 @@ static char *what_was_said(const json_t *row, const json_t *cell)
 	const char *detector = jget_text(row, "detector"),
 		   *resource = jget_text(verdict, "resource"),
 		   *reason = jget_text(verdict, "reason");
-	auto_free char *names = join(jget(verdict, "indicted")), *when = NULL;
+	auto_free char *names = table_words_join(jget(verdict, "indicted")), *when = NULL;
 	const bool control = !json_array_size(jget(row, "victims"));
 
 	if (error)

@@ -20,7 +20,8 @@ struct table {
 	size_t n[REPLAYS_SHOWN], replays;
 };
 
-static const struct replay_row *find(const struct table *all, size_t replay, const char *what)
+static const struct replay_row *timeline_capture_find(
+	const struct table *all, size_t replay, const char *what)
 {
 	for (size_t i = 0; i < all->n[replay]; i++)
 		if (!strcmp(all->rows[replay * REPLAY_ROWS_MAX + i].what, what))
@@ -35,7 +36,7 @@ static void add_row(struct timeline *t, const struct table *all, const struct re
 	size_t n = 2;
 
 	for (size_t i = 0; i < all->replays; i++) {
-		const struct replay_row *r = find(all, i, first->what);
+		const struct replay_row *r = timeline_capture_find(all, i, first->what);
 
 		cells[n++] = r && *r->replay ? r->replay : "-";
 		cells[n++] = r ? r->difference : "";
@@ -51,7 +52,7 @@ static void add_rows(struct timeline *t, const struct table *all)
 			const struct replay_row *r = &all->rows[i * REPLAY_ROWS_MAX + k];
 			size_t before = 0;
 
-			while (before < i && !find(all, before, r->what))
+			while (before < i && !timeline_capture_find(all, before, r->what))
 				before++;
 			if (before == i)
 				add_row(t, all, r);
@@ -110,8 +111,9 @@ static char *page_path(const char *path)
 		"%.*s.html", dot && dot > name ? (int)(dot - name) : (int)strlen(name), name);
 }
 
-static int fill(struct timeline *t, const struct app_trace *trace, const char *path,
-	const struct option_list *replays, const struct capture_options *what, struct err *e)
+static int timeline_capture_fill(struct timeline *t, const struct app_trace *trace,
+	const char *path, const struct option_list *replays, const struct capture_options *what,
+	struct err *e)
 {
 	json_t **results = alloc_zero(replays->n + 1, sizeof(*results));
 	int rc = 0;
@@ -145,7 +147,7 @@ int timeline_capture_run(const char *path, const struct option_list *replays,
 		out.page = page;
 	}
 	rc = app_open(path, &trace, &e) ?: timeline_new(&t, &e);
-	rc = rc ?: fill(t, trace, path, replays, what, &e);
+	rc = rc ?: timeline_capture_fill(t, trace, path, replays, what, &e);
 	if (rc)
 		code = cmd_error("timeline", &e, ERR_USAGE);
 	else if ((rc = timeline_write(t, &out, &e)))

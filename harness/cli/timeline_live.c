@@ -66,7 +66,7 @@ static int publish(struct shown *v, struct store *s, const json_t *row, struct e
 	return rc;
 }
 
-static int look(struct shown *v, struct err *e)
+static int timeline_live_look(struct shown *v, struct err *e)
 {
 	auto_json json_t *row = NULL;
 	struct store *s = NULL;
@@ -83,7 +83,7 @@ static int serve(struct shown *v, struct err *e)
 {
 	bool running = true;
 	int64_t done;
-	int rc = look(v, e);
+	int rc = timeline_live_look(v, e);
 
 	while (!rc && running && !stop_asked) {
 		stop_wait(LOOK_S, -1);
@@ -92,7 +92,7 @@ static int serve(struct shown *v, struct err *e)
 		if (done == v->done && running)
 			continue;
 		v->done = done;
-		rc = look(v, e);
+		rc = timeline_live_look(v, e);
 	}
 	if (!rc && !running)
 		cmd_fail("timeline", 0,

@@ -108,7 +108,7 @@ bool fs_complete_already(struct fs *fs, const struct host *h)
 }
 
 /* Fills in what 'h' lacks, all or nothing. */
-static int take(struct fs *fs, struct host *h, const json_t *one, struct err *e)
+static int complete_take(struct fs *fs, struct host *h, const json_t *one, struct err *e)
 {
 	const bool client = h->role == ROLE_CLIENT;
 	const char *place = jget_text(one, client ? "mount" : "storage");
@@ -148,7 +148,7 @@ int fs_complete(
 		n++;
 	}
 	if (n == 1)
-		return take(fs, h, one, e);
+		return complete_take(fs, h, one, e);
 	describe_all(found, all, sizeof(all));
 	if (n)
 		return err_set(e, -ENOTUNIQ,

@@ -18,7 +18,7 @@ static bool is_one_of(const char *word, const char *const names[])
 	return *names;
 }
 
-static void join(const char *const names[], char *buf, size_t size)
+static void facts_join(const char *const names[], char *buf, size_t size)
 {
 	*buf = '\0';
 	for (size_t n = 0; *names && n < size; names++)
@@ -50,7 +50,7 @@ static int read_list(lua_State *L, int index, const char *key, const char *const
 			rc = luax_complain(
 				src, key, e, "file system: '%s' must be a list of strings", key);
 		else if (names && !is_one_of(text, names)) {
-			join(names, known, sizeof(known));
+			facts_join(names, known, sizeof(known));
 			rc = luax_complain(src, text, e,
 				"file system: '%s' knows no '%s'%s; there are %s", key, text,
 				near_hint(text, names, hint), known);

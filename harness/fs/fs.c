@@ -115,7 +115,7 @@ static void push_host(lua_State *L, const struct host *h)
 }
 
 /* Calls the function below its 'nargs' arguments and takes its one result; clears the stack. */
-static int ask(struct fs *fs, int nargs, json_t **answer, struct err *e)
+static int fs_ask(struct fs *fs, int nargs, json_t **answer, struct err *e)
 {
 	int rc = luax_call(fs->L, nargs, 1, e);
 
@@ -192,7 +192,7 @@ int fs_pids(struct fs *fs, const struct host *host, const json_t *processes, jso
 	lua_getfield(L, 1, host->role == ROLE_SERVER ? "server_pids" : "client_pids");
 	push_host(L, host);
 	luajson_push(L, jget(processes, "processes"));
-	rc = ask(fs, 2, &found, e);
+	rc = fs_ask(fs, 2, &found, e);
 	if (!rc && !json_is_array(found)) {
 		json_decref(found);
 		return luax_complain(
@@ -241,7 +241,7 @@ int fs_look(
 		luajson_push(L, jget(processes, "processes"));
 		lua_pushlightuserdata(L, node);
 		lua_pushcclosure(L, run_there, 1);
-		rc = ask(fs, 3, &list, e);
+		rc = fs_ask(fs, 3, &list, e);
 	}
 	lua_settop(L, 1);
 	if (!rc)
@@ -257,7 +257,7 @@ int fs_probe(struct fs *fs, const struct host *host, json_t **argv, struct err *
 		return 0;
 	}
 	push_host(fs->L, host);
-	return ask(fs, 1, argv, e);
+	return fs_ask(fs, 1, argv, e);
 }
 
 int fs_service(

@@ -35,12 +35,13 @@ void failures_free(struct failures *f)
 	free(f);
 }
 
-static const char *keep(const struct failures *f, const char *text)
+static const char *failures_keep(const struct failures *f, const char *text)
 {
 	return f->spec.keep(f->spec.ctx, text);
 }
 
-static struct failure_row *add(struct failures *f, uint32_t node, const struct flow_disk *d)
+static struct failure_row *failures_add(
+	struct failures *f, uint32_t node, const struct flow_disk *d)
 {
 	const struct flow *flow = flows_flow(f->spec.flows);
 	struct failure_row *row;
@@ -52,11 +53,11 @@ static struct failure_row *add(struct failures *f, uint32_t node, const struct f
 	*row = (struct failure_row){.number = f->written + f->n,
 		.time_ns = d->begin_ns,
 		.clock_ns = flows_clock_ns(f->spec.flows, node),
-		.node = keep(f, flow_node_name(flow, node)),
-		.call = keep(f, flow_call_name(flow, node, d->nr)),
+		.node = failures_keep(f, flow_node_name(flow, node)),
+		.call = failures_keep(f, flow_call_name(flow, node, d->nr)),
 		.class = call_class_name(d->class),
 		.error = call_error_name(d->result),
-		.device = keep(f, device),
+		.device = failures_keep(f, device),
 		.pid = d->pid,
 		.tid = d->tid,
 		.inode = (int64_t)d->inode,
@@ -77,9 +78,10 @@ static void add_application(
 		return;
 	row->app_pid = u->call.pid;
 	row->app_tid = u->call.tid;
-	row->app_thread = keep(f, u->thread);
-	row->app_call = keep(f, flow_call_name(flows_flow(f->spec.flows), u->call.node, u->nr));
-	row->app_path = keep(f, u->path);
+	row->app_thread = failures_keep(f, u->thread);
+	row->app_call = failures_keep(
+		f, flow_call_name(flows_flow(f->spec.flows), u->call.node, u->nr));
+	row->app_path = failures_keep(f, u->path);
 	row->app_offset = u->offset;
 	row->app_result = u->result;
 	row->app_time_ns = u->call.begin_ns;
@@ -124,11 +126,12 @@ int failures_request(struct failures *f, const struct flow_request *r, struct er
 			mend(f, d);
 			continue;
 		}
-		row = add(f, r->server, d);
+		row = failures_add(f, r->server, d);
 		row->by = flow_how_name((enum flow_how)d->how);
-		row->request = r->name ? keep(f, r->name) : "?";
+		row->request = r->name ? failures_keep(f, r->name) : "?";
 		if (r->client != FLOW_NO_NODE)
-			row->client = keep(f, flow_node_name(flows_flow(f->spec.flows), r->client));
+			row->client = failures_keep(
+				f, flow_node_name(flows_flow(f->spec.flows), r->client));
 		if (r->fuse)
 			add_application(f, row, r->fuse);
 	}
@@ -139,7 +142,7 @@ int failures_disk(struct failures *f, uint32_t node, const struct flow_disk *d, 
 {
 	(void)e;
 	if (d->result < 0)
-		add(f, node, d);
+		failures_add(f, node, d);
 	return 0;
 }
 

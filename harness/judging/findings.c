@@ -23,7 +23,7 @@ struct search {
 static const char *const severities[] = {"error", "warning", "note"};
 enum { SEVERITIES = sizeof(severities) / sizeof(severities[0]) };
 
-static int check(struct search *s, struct err *e)
+static int findings_check(struct search *s, struct err *e)
 {
 	for (size_t i = 0; i < SEVERITIES; i++)
 		if (!strcmp(s->severity, severities[i]))
@@ -48,7 +48,7 @@ static int load(struct search *s, lua_State *L, const char *name, struct err *e)
 	if (rc)
 		return rc;
 	rc = luax_read(L, -1, &s->src, "finding", fields, false, e);
-	return rc ?: library_name(LIBRARY_FINDING, s->src.path, &s->name, e) ?: check(s, e);
+	return rc ?: library_name(LIBRARY_FINDING, s->src.path, &s->name, e) ?: findings_check(s, e);
 }
 
 static void clear(struct search *s)
@@ -66,7 +66,7 @@ static void clear(struct search *s)
 	free(s->columns);
 }
 
-static int begin(void *ctx, int n, const char *const names[], struct err *e)
+static int findings_begin(void *ctx, int n, const char *const names[], struct err *e)
 {
 	struct search *s = ctx;
 
@@ -98,7 +98,7 @@ static void print_cell(FILE *f, const struct query_cell *c, bool as_sql)
 	putc('\'', f);
 }
 
-static const struct query_cell *find(
+static const struct query_cell *findings_find(
 	const struct search *s, const struct query_cell *cells, const char *name, size_t n)
 {
 	for (int i = 0; i < s->n; i++)
@@ -108,8 +108,8 @@ static const struct query_cell *find(
 }
 
 /* 'form' with each {column} replaced; the caller frees. */
-static int fill(struct search *s, const char *form, bool as_sql, const struct query_cell *cells,
-	char **out, struct err *e)
+static int findings_fill(struct search *s, const char *form, bool as_sql,
+	const struct query_cell *cells, char **out, struct err *e)
 {
 	const struct query_cell *c;
 	size_t size, n;
@@ -122,7 +122,7 @@ static int fill(struct search *s, const char *form, bool as_sql, const struct qu
 			putc(*form, f);
 			continue;
 		}
-		c = find(s, cells, form + 1, n);
+		c = findings_find(s, cells, form + 1, n);
 		if (c)
 			print_cell(f, c, as_sql);
 		else
@@ -136,21 +136,21 @@ static int fill(struct search *s, const char *form, bool as_sql, const struct qu
 
 static const char *text_of(const struct search *s, const struct query_cell *cells, const char *name)
 {
-	const struct query_cell *c = find(s, cells, name, strlen(name));
+	const struct query_cell *c = findings_find(s, cells, name, strlen(name));
 
 	return c && c->type == CELL_TEXT ? c->text : NULL;
 }
 
 static int64_t number_of(const struct search *s, const struct query_cell *cells, const char *name)
 {
-	const struct query_cell *c = find(s, cells, name, strlen(name));
+	const struct query_cell *c = findings_find(s, cells, name, strlen(name));
 
 	return c && c->type == CELL_INT ? c->number : 0;
 }
 
 static double time_of(const struct search *s, const struct query_cell *cells)
 {
-	const struct query_cell *c = find(s, cells, "t", 1);
+	const struct query_cell *c = findings_find(s, cells, "t", 1);
 
 	if (c && c->type == CELL_INT)
 		return (double)c->number;
@@ -170,11 +170,11 @@ static int row(void *ctx, int n, const struct query_cell *cells, struct err *e)
 		.cell = number_of(s, cells, "cell"),
 		.number = number_of(s, cells, "number"),
 		.t_s = time_of(s, cells)};
-	int rc = fill(s, s->text, false, cells, &text, e);
+	int rc = findings_fill(s, s->text, false, cells, &text, e);
 
 	(void)n;
 	if (!rc && s->evidence)
-		rc = fill(s, s->evidence, true, cells, &evidence, e);
+		rc = findings_fill(s, s->evidence, true, cells, &evidence, e);
 	found.text = text;
 	found.evidence = evidence;
 	return rc ?: s->fn(s->ctx, &found, e);
@@ -185,7 +185,7 @@ static int search_one(struct query *q, const char *name, const char *severity, f
 	void *ctx, struct err *e)
 {
 	struct search s = {.fn = fn, .ctx = ctx};
-	const struct query_sink sink = {.begin = begin, .row = row, .ctx = &s};
+	const struct query_sink sink = {.begin = findings_begin, .row = row, .ctx = &s};
 	lua_State *L = luax_new();
 	int rc = load(&s, L, name, e);
 
@@ -217,7 +217,7 @@ int findings_search(struct query *q, const char *name, findings_fn *fn, void *ct
 	return rc;
 }
 
-static int tell(const char *name, findings_fn *fn, void *ctx, struct err *e)
+static int findings_tell(const char *name, findings_fn *fn, void *ctx, struct err *e)
 {
 	struct search s = {0};
 	lua_State *L = luax_new();
@@ -238,7 +238,7 @@ int findings_each(findings_fn *fn, void *ctx, struct err *e)
 	int rc = 0;
 
 	for (size_t i = 0; !rc && names && names[i]; i++)
-		rc = tell(names[i], fn, ctx, e);
+		rc = findings_tell(names[i], fn, ctx, e);
 	alloc_free_list(names);
 	return rc;
 }

@@ -284,7 +284,7 @@ int judge_names(struct store *s, const json_t *v, json_t **out, struct err *e)
 }
 
 /* Appends ", DETECTOR: what it said" to 'text'. */
-static void describe(const json_t *verdict, const char *detector, char *text, size_t size)
+static void judge_describe(const json_t *verdict, const char *detector, char *text, size_t size)
 {
 	const json_t *indicted = jget(verdict, "indicted"), *name;
 	const char *said = jget_true(verdict, "abstain") ? "abstains"
@@ -473,7 +473,7 @@ int judge_attempt(struct judge *j, int64_t attempt, char *text, size_t size, str
 	json_array_foreach(rows, i, row) {
 		if (!rc && text && !strcmp(jget_text(row, "detector"), first) &&
 			!strcmp(jget_text(row, "metric"), "any"))
-			describe(jget(row, "verdict"), first, text, size);
+			judge_describe(jget(row, "verdict"), first, text, size);
 	}
 	return !rc && j->failures ? err_set(e, -EPROTO, "%s", j->failure.text) : rc;
 }

@@ -36,7 +36,7 @@ static int by_text(const void *a, const void *b)
 }
 
 /* The text, kept as long as 'r'; NULL and "" are none. */
-static const char *keep(struct run_requests *r, const char *s)
+static const char *run_requests_keep(struct run_requests *r, const char *s)
 {
 	char *copy, **at;
 
@@ -53,13 +53,14 @@ static const char *keep(struct run_requests *r, const char *s)
 
 static const char *keep_for(void *ctx, const char *s)
 {
-	return keep(((struct following *)ctx)->of, s);
+	return run_requests_keep(((struct following *)ctx)->of, s);
 }
 
 static const char *node_name(struct following *f, uint32_t node)
 {
-	return node == FLOW_NO_NODE ? NULL
-				    : keep(f->of, flow_node_name(flows_flow(f->flows), node));
+	return node == FLOW_NO_NODE
+		? NULL
+		: run_requests_keep(f->of, flow_node_name(flows_flow(f->flows), node));
 }
 
 static const char *bound(enum flow_how how)
@@ -103,14 +104,14 @@ static void take_fuse(struct following *f, struct request_row *out, const struct
 	out->fuse_bound = bound((enum flow_how)r->fuse_how);
 	out->fuse_ns = u->ended ? length(&u->kernel) : -1;
 	out->daemon_ns = length(&u->daemon);
-	out->thread = keep(f->of, u->thread);
+	out->thread = run_requests_keep(f->of, u->thread);
 	if (u->call.how == FLOW_UNBOUND)
 		return;
 	info = f->arch ? call_info(f->arch, u->nr & ~RECORD_ASYNC_NR) : NULL;
 	out->call = info ? info->name : NULL;
 	out->call_ns = length(&u->call);
 	out->offset = u->offset;
-	out->path = keep(f->of, u->path);
+	out->path = run_requests_keep(f->of, u->path);
 }
 
 /* The first moment of it that is known, on the orchestrator's clock. */
@@ -133,7 +134,7 @@ static int take_request(void *ctx, const struct flow_request *r, struct err *e)
 		.time_ns = begin_of(f, r),
 		.client = node_name(f, r->client),
 		.server = node_name(f, r->server),
-		.procedure = keep(f->of, r->name),
+		.procedure = run_requests_keep(f->of, r->name),
 		.program = r->program,
 		.procedure_number = r->procedure,
 		.id = (int64_t)r->id,
@@ -180,7 +181,7 @@ static void opened(void *ctx, struct stream *stream, const char *node)
 }
 
 /* Follows the logs that are open, and notes what they lack. */
-static int run(struct following *f, struct err *e)
+static int run_requests_run(struct following *f, struct err *e)
 {
 	const struct failures_spec spec = {
 		.flows = f->flows, .keep = keep_for, .ctx = f, .rows = f->to->rows[FAILURES]};
@@ -203,7 +204,7 @@ static int run(struct following *f, struct err *e)
 	return 0;
 }
 
-static int look(void *ctx, struct err *e)
+static int run_requests_look(void *ctx, struct err *e)
 {
 	const struct query_ask *ask = ((struct following *)ctx)->ask;
 
@@ -213,7 +214,7 @@ static int look(void *ctx, struct err *e)
 static int open_and_run(struct following *f, struct store *store, struct err *e)
 {
 	const struct flow_sink sink = {
-		.request = take_request, .disk = take_disk, .look = look, .ctx = f};
+		.request = take_request, .disk = take_disk, .look = run_requests_look, .ctx = f};
 	bool never;
 	int rc;
 
@@ -226,7 +227,7 @@ static int open_and_run(struct following *f, struct store *store, struct err *e)
 		f->to->without = alloc_copy(e->text);
 		return 0;
 	}
-	rc = rc ?: run(f, e);
+	rc = rc ?: run_requests_run(f, e);
 	flows_free(f->flows);
 	return rc;
 }

@@ -57,7 +57,8 @@ static bool is_asked(const struct asking *g, const struct query_log *log)
 	return true;
 }
 
-static void note(const struct asking *g, const struct followed *a, const char *why)
+static void run_requests_source_note(
+	const struct asking *g, const struct followed *a, const char *why)
 {
 	auto_free char *text = alloc_format("requests of cell %lld (attempt %lld): %s",
 		(long long)a->log.cell, (long long)a->log.attempt, why);
@@ -74,7 +75,7 @@ static int enter(struct asking *g, const struct followed *a, struct err *e)
 	g->asked++;
 	g->with += !a->without;
 	for (size_t i = 0; i < a->n_troubles && !a->without; i++)
-		note(g, a, a->troubles[i]);
+		run_requests_source_note(g, a, a->troubles[i]);
 	return 0;
 }
 
@@ -100,7 +101,7 @@ static int leave(const struct asking *g, struct err *e)
 			g->ask->table->name, why ? why : "none was asked for");
 	for (size_t i = 0; i < g->r->n && g->kind == REQUESTS; i++)
 		if (is_asked(g, &g->r->v[i].log) && g->r->v[i].without)
-			note(g, &g->r->v[i], g->r->v[i].without);
+			run_requests_source_note(g, &g->r->v[i], g->r->v[i].without);
 	return 0;
 }
 
@@ -110,7 +111,7 @@ static bool is_node(const char *wanted, const char *a, const char *b)
 }
 
 /* Shows the row at hand, if it is in focus. */
-static bool show(struct asking *g, const struct followed *a)
+static bool run_requests_source_show(struct asking *g, const struct followed *a)
 {
 	const struct query_focus *focus = g->ask->focus;
 	int64_t at_ns;
@@ -131,7 +132,7 @@ static bool show(struct asking *g, const struct followed *a)
 		: is_node(focus->node, g->row.failure.client, g->row.failure.node);
 }
 
-static int next(void *rows, struct err *e)
+static int run_requests_source_next(void *rows, struct err *e)
 {
 	struct asking *g = rows;
 	int rc = 0;
@@ -145,7 +146,7 @@ static int next(void *rows, struct err *e)
 			rc = enter(g, a, e);
 		while (!rc && g->k < a->n[g->kind]) {
 			rc = run_requests_row(a, g->kind, g->k++, &g->row, e);
-			if (!rc && show(g, a))
+			if (!rc && run_requests_source_show(g, a))
 				return 1;
 		}
 		if (rc)
@@ -179,7 +180,7 @@ void run_requests_be_source(struct run_requests *r)
 	r->source = (struct query_source){.ctx = r,
 		.has = has,
 		.open = open_rows,
-		.next = next,
+		.next = run_requests_source_next,
 		.get = get,
 		.rowid = rowid,
 		.close = close_rows};

@@ -271,7 +271,7 @@ static int add_run(struct scoring *c, struct store *s, const json_t *rows, struc
 	return rc ? rc : score_all(c, confirmed, all, e);
 }
 
-static struct scoring *begin(struct cell_range cells)
+static struct scoring *scoring_begin(struct cell_range cells)
 {
 	struct scoring *c = alloc_zero(1, sizeof(*c));
 
@@ -281,7 +281,7 @@ static struct scoring *begin(struct cell_range cells)
 	return c;
 }
 
-static int finish(struct scoring *c, int rc, struct scoring **out)
+static int scoring_finish(struct scoring *c, int rc, struct scoring **out)
 {
 	c->column = NULL;
 	sort_cells(c);
@@ -295,15 +295,15 @@ static int finish(struct scoring *c, int rc, struct scoring **out)
 int scoring_new(struct store *s, const json_t *rows, struct cell_range cells, struct scoring **out,
 	struct err *e)
 {
-	struct scoring *c = begin(cells);
+	struct scoring *c = scoring_begin(cells);
 
-	return finish(c, add_run(c, s, rows, e), out);
+	return scoring_finish(c, add_run(c, s, rows, e), out);
 }
 
 int scoring_runs(
 	const struct scored_run *runs, size_t n, bool merge, struct scoring **out, struct err *e)
 {
-	struct scoring *c = begin((struct cell_range){0});
+	struct scoring *c = scoring_begin((struct cell_range){0});
 	int rc = 0;
 
 	for (size_t i = 0; i < n && !rc; i++) {
@@ -311,7 +311,7 @@ int scoring_runs(
 		c->first_id = (int64_t)i * IDS_A_RUN;
 		rc = add_run(c, runs[i].store, runs[i].rows, e);
 	}
-	return finish(c, rc, out);
+	return scoring_finish(c, rc, out);
 }
 
 void scoring_free(struct scoring *c)

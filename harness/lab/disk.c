@@ -43,7 +43,7 @@ struct disk {
 	int timer;
 };
 
-static struct stat describe(const struct disk *d, fuse_ino_t ino)
+static struct stat disk_describe(const struct disk *d, fuse_ino_t ino)
 {
 	return (struct stat){.st_ino = ino,
 		.st_nlink = 1,
@@ -66,7 +66,7 @@ static void op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
 	struct fuse_entry_param entry = {.attr_timeout = FOREVER, .entry_timeout = FOREVER};
 
 	entry.ino = DISK;
-	entry.attr = describe(d, DISK);
+	entry.attr = disk_describe(d, DISK);
 	if (parent == FUSE_ROOT_ID && !strcmp(name, "disk"))
 		fuse_reply_entry(req, &entry);
 	else
@@ -75,7 +75,7 @@ static void op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
 
 static void op_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
-	struct stat st = describe(fuse_req_userdata(req), ino);
+	struct stat st = disk_describe(fuse_req_userdata(req), ino);
 
 	(void)fi;
 	fuse_reply_attr(req, &st, FOREVER);

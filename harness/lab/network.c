@@ -15,8 +15,8 @@
 #define ROUTE "congctl cubic quickack 1"
 
 /* Saves the commands as net/WHO.PROGRAM and runs them. */
-static void run(const struct lab_text *commands, const struct lab_options *o, const char *who,
-	const char *program)
+static void network_run(const struct lab_text *commands, const struct lab_options *o,
+	const char *who, const char *program)
 {
 	struct lab_path path = lab_path(o->dir, "net/%s.%s", who, program);
 
@@ -51,7 +51,7 @@ void network_links(const struct lab_options *o, pid_t switch_pid, const struct c
 		"route replace %s dev %s src %s " ROUTE "\n",
 		host, (int)switch_pid, host, address, strchr(o->subnet, '/'), host, o->subnet, host,
 		address);
-	run(&ip, o, "links", "ip");
+	network_run(&ip, o, "links", "ip");
 }
 
 void network_switch(const struct lab_options *o)
@@ -64,10 +64,10 @@ void network_switch(const struct lab_options *o)
 		"link set dev host master bridge addrgenmode none up\n");
 	lab_each(n, o, lab_node_count(o))
 		lab_put(&ip, "link set dev %s master bridge addrgenmode none up\n", n.name);
-	run(&ip, o, "switch", "ip");
+	network_run(&ip, o, "switch", "ip");
 	lab_each(n, o, o->servers + o->clients)
 		shape(&tc, o, n.name);
-	run(&tc, o, "switch", "tc");
+	network_run(&tc, o, "switch", "tc");
 }
 
 /* As of Linux 2.6.18: a lost last packet is sent again after a retransmission timeout, and not by a
@@ -96,13 +96,13 @@ void network_node(const struct lab_options *o, const struct lab_node *n)
 		n->address, strchr(o->subnet, '/'), o->subnet, n->address);
 	if (o->no_offload)
 		lab_put(&ip, "link set dev eth0 gso_max_segs 1\n");
-	run(&ip, o, n->name, "ip");
+	network_run(&ip, o, n->name, "ip");
 	if (o->tcp_2009)
 		recover_as_in_2009();
 	if (n->role == ROLE_OUTSIDER)
 		return;
 	shape(&tc, o, "eth0");
-	run(&tc, o, n->name, "tc");
+	network_run(&tc, o, n->name, "tc");
 }
 
 static uint32_t host_order(const struct sockaddr *a)

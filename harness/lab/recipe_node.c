@@ -155,7 +155,7 @@ static struct started start_in_session(const char *const words[], const char *lo
 /* In a session of its own, which it does not lead: a leader may call neither setpgid(2) nor
  * setsid(2), as daemons do. So it is restarted by faults, too (faults/primitives/server.c). Its
  * parent ends, and this process, the node's pid 1, inherits it. */
-static int start(const char *const words[], const char *log, pid_t *pid)
+static int recipe_node_start(const char *const words[], const char *log, pid_t *pid)
 {
 	struct started s = {.rc = EIO, .pid = 0};
 	int ends[2];
@@ -192,7 +192,7 @@ static int node_spawn(lua_State *L)
 	luaL_checktype(L, 3, LUA_TTABLE);
 	lua_settop(L, 4);
 	words = push_words(L, 3, 4);
-	rc = start(words, lab_path(LAB_NODE_RUN "/log", "%s.log", name).s, &pid);
+	rc = recipe_node_start(words, lab_path(LAB_NODE_RUN "/log", "%s.log", name).s, &pid);
 	if (rc)
 		return luax_raise(L, rc, (err_errno(&e, rc, "cannot start '%s'", words[0]), &e));
 	programs_add(name, pid);

@@ -21,7 +21,7 @@ static json_t *text_json(const char *text)
 }
 
 /* What the file system's functions see of a process; NULL if it is gone, or a zombie. */
-static json_t *describe(pid_t pid)
+static json_t *whole_describe(pid_t pid)
 {
 	auto_free char *comm = NULL, *line = NULL;
 	char exe[PATH_MAX] = "";
@@ -61,7 +61,7 @@ static json_t *find_processes(const ino_t *spaces, unsigned n)
 		if (pid <= 0 || stat(lab_path("/proc", "%d/ns/pid", (int)pid).s, &its) < 0)
 			continue;
 		for (unsigned i = 0; i < n; i++) {
-			json_t *one = spaces[i] == its.st_ino ? describe(pid) : NULL;
+			json_t *one = spaces[i] == its.st_ino ? whole_describe(pid) : NULL;
 
 			if (one)
 				json_array_append_new(json_array_get(all, i), one);

@@ -239,7 +239,7 @@ int recording_write(struct recording *r, const char *why, char cell[32], struct 
 }
 
 /* Says what a tracer lost, and its own words; false: its log was not closed in order. */
-static bool check(struct recording *r, const char *node, const json_t *summary)
+static bool cells_check(struct recording *r, const char *node, const json_t *summary)
 {
 	const bool whole = jget_true(summary, "whole");
 	const char *note = jget_text(summary, "note");
@@ -271,7 +271,7 @@ int recording_stop(struct recording *r, struct err *e)
 			&results, &why_not);
 		logs[k] = json_object();
 		json_object_foreach(results, name, result) {
-			if (!check(r, name, result) && !rc)
+			if (!cells_check(r, name, result) && !rc)
 				rc = err_set(&why_not, -EBADMSG, "%s: the log is cut short", name);
 			json_object_set_new(logs[k], name, json_string(recording_files[k]));
 		}

@@ -174,7 +174,7 @@ static void answer(
 	out->size = strlen(out->text);
 }
 
-static int start(struct exporter *x, struct err *e)
+static int exporter_start(struct exporter *x, struct err *e)
 {
 	const struct loopback_spec spec = {.socket = x->fd,
 		.open = true,
@@ -211,7 +211,7 @@ int exporter_open(const char *address, struct exporter **out, struct err *e)
 		rc = bind_unix(x, &to, size, e);
 	else
 		rc = bind_port(x, address, &to, size, e);
-	rc = rc ?: start(x, e);
+	rc = rc ?: exporter_start(x, e);
 	if (rc) {
 		exporter_close(x);
 		return err_blame(e, ERR_USAGE, rc);

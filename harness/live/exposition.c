@@ -25,7 +25,8 @@ static void put_number(FILE *f, double v)
 		fprintf(f, "%.15g\n", v);
 }
 
-static void put(FILE *f, const char *name, const char *type, const char *help, double value)
+static void exposition_put(
+	FILE *f, const char *name, const char *type, const char *help, double value)
 {
 	fprintf(f, "# HELP %s %s\n# TYPE %s %s\n%s ", name, help, name, type, name);
 	put_number(f, value);
@@ -84,26 +85,30 @@ void exposition_write(FILE *f, const struct exposition *x)
 		"Share of the time since its begin that it is off.", share_of);
 	put_findings(f, x->lives, "culprit_finding_since_timestamp_seconds",
 		"The first time that it was off.", since_of);
-	put(f, "culprit_findings", "gauge", "Findings that are open.", (double)x->lives->n);
-	put(f, "culprit_findings_begun_total", "counter", "Findings that have begun.",
+	exposition_put(
+		f, "culprit_findings", "gauge", "Findings that are open.", (double)x->lives->n);
+	exposition_put(f, "culprit_findings_begun_total", "counter", "Findings that have begun.",
 		(double)x->lives->begun);
-	put(f, "culprit_findings_ended_total", "counter", "Findings that have ended.",
+	exposition_put(f, "culprit_findings_ended_total", "counter", "Findings that have ended.",
 		(double)x->lives->ended);
-	put(f, "culprit_members", "gauge", "Members that have samples.", (double)x->members);
-	put(f, "culprit_members_judged", "gauge",
+	exposition_put(
+		f, "culprit_members", "gauge", "Members that have samples.", (double)x->members);
+	exposition_put(f, "culprit_members_judged", "gauge",
 		"Members that the last look could compare with peers.", (double)x->judged);
-	put(f, "culprit_samples_total", "counter", "Samples that were taken in.",
+	exposition_put(f, "culprit_samples_total", "counter", "Samples that were taken in.",
 		(double)x->samples);
-	put(f, "culprit_lines_skipped_total", "counter", "Lines that could not be read.",
+	exposition_put(f, "culprit_lines_skipped_total", "counter", "Lines that could not be read.",
 		(double)x->skipped);
-	put(f, "culprit_last_sample_timestamp_seconds", "gauge", "Time of the newest sample.",
-		x->last_sample_s);
-	put(f, "culprit_looks_total", "counter", "Judgements of a horizon.", (double)x->looks);
-	put(f, "culprit_judge_seconds_total", "counter", "Time spent on judging.", x->judge_s);
-	put(f, "culprit_source_up", "gauge", "Whether the source could be read at the last try.",
-		x->up);
-	put(f, "culprit_source_partial", "gauge", "Whether the source's last answer was partial.",
-		x->partial);
-	put(f, "culprit_source_failures_total", "counter", "Failed tries to read the source.",
-		(double)x->failures);
+	exposition_put(f, "culprit_last_sample_timestamp_seconds", "gauge",
+		"Time of the newest sample.", x->last_sample_s);
+	exposition_put(
+		f, "culprit_looks_total", "counter", "Judgements of a horizon.", (double)x->looks);
+	exposition_put(
+		f, "culprit_judge_seconds_total", "counter", "Time spent on judging.", x->judge_s);
+	exposition_put(f, "culprit_source_up", "gauge",
+		"Whether the source could be read at the last try.", x->up);
+	exposition_put(f, "culprit_source_partial", "gauge",
+		"Whether the source's last answer was partial.", x->partial);
+	exposition_put(f, "culprit_source_failures_total", "counter",
+		"Failed tries to read the source.", (double)x->failures);
 }

@@ -174,7 +174,7 @@ static size_t whole_lines(struct follow *f, size_t most)
 	return end ? (size_t)(end + 1 - start) : 0;
 }
 
-static bool give(struct follow *f, size_t most, struct follow_piece *piece)
+static bool follow_give(struct follow *f, size_t most, struct follow_piece *piece)
 {
 	size_t n = whole_lines(f, most);
 
@@ -194,7 +194,7 @@ static bool give_rest(struct follow *f, size_t most, struct follow_piece *piece)
 		f->text = alloc_resize(f->text, ++f->room, 1);
 	f->text[f->size++] = '\n';
 	f->searched = f->given;
-	return give(f, most, piece);
+	return follow_give(f, most, piece);
 }
 
 /* The file has been replaced and read to its end. */
@@ -253,7 +253,7 @@ int follow_next(struct follow *f, size_t most, struct follow_piece *piece, struc
 	if (f->waiting && (rc = look_again(f, piece, e)))
 		return rc < 0 ? rc : 0;
 	for (;;) {
-		if (f->size - f->given >= most && give(f, most, piece))
+		if (f->size - f->given >= most && follow_give(f, most, piece))
 			return 0;
 		if (f->size - f->given > FOLLOW_LINE_MAX)
 			return err_set(e, -EFBIG, "%s: a line is longer than %d MiB", f->path,
@@ -264,8 +264,8 @@ int follow_next(struct follow *f, size_t most, struct follow_piece *piece, struc
 		if (n < 0)
 			return err_errno(e, (int)n, "cannot read '%s'", f->path);
 		if (!n)
-			return give(f, most, piece) ? 0 : at_end(f, most, piece, e);
+			return follow_give(f, most, piece) ? 0 : at_end(f, most, piece, e);
 	}
-	give(f, most, piece);
+	follow_give(f, most, piece);
 	return 0;
 }

@@ -401,7 +401,7 @@ static int outcome(const struct job *j, struct err *e)
 		j->o->argv[0], j->code, j->places[0].member->name);
 }
 
-static int watch(struct job *j, struct err *e)
+static int job_watch(struct job *j, struct err *e)
 {
 	const double end_s = clock_mono_s() + j->o->limit_s;
 	bool ended;
@@ -538,7 +538,7 @@ int job_run(struct job *j, const char *folder, struct err *e)
 	if (!rc && j->runs == 1)
 		tell(j, "the command runs on %s; '%s' is followed on %zu clients",
 			j->places[0].member->name, j->o->launcher, j->n);
-	rc = rc ?: watch(j, e);
+	rc = rc ?: job_watch(j, e);
 	if (!stop(j, &later) && !rc) {
 		*e = later;
 		rc = err_blame(e, ERR_CLUSTER, -EBADMSG);

@@ -152,7 +152,7 @@ static void name_life(
 }
 
 /* A life that begins; 'key' is taken. */
-static struct life *add(const struct look *look, const struct fleet_finding *f, char *key)
+static struct life *life_add(const struct look *look, const struct fleet_finding *f, char *key)
 {
 	struct life *life = lives_add(look->lives, key);
 
@@ -179,7 +179,7 @@ static void take_finding(const struct look *look, const struct fleet_finding *f)
 	bool fresh = !life && now == NOW_OFF;
 
 	if (fresh)
-		life = add(look, f, key);
+		life = life_add(look, f, key);
 	else
 		free(key);
 	/* Findings come the most severe first: the first one of a life is shown. */

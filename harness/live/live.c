@@ -54,7 +54,7 @@ static void go_on_with_index(struct tail *t)
 }
 
 /* Appends what an answer has. */
-static int take(struct recording *r, struct tail *t, const json_t *answer, struct err *e)
+static int live_take(struct recording *r, struct tail *t, const json_t *answer, struct err *e)
 {
 	const char *text = jget_text(answer, "data");
 	const size_t length = text ? strlen(text) : 0;
@@ -91,7 +91,7 @@ static int take(struct recording *r, struct tail *t, const json_t *answer, struc
 	return 0;
 }
 
-static int ask(struct recording *r, struct recording_tracer *t, struct err *e)
+static int live_ask(struct recording *r, struct recording_tracer *t, struct err *e)
 {
 	double most = PART_BYTES;
 
@@ -112,13 +112,13 @@ static int turn(struct recording *r, struct recording_tracer *t, struct err *e)
 	int rc;
 
 	if (!tail->asked)
-		return clock_mono_s() < tail->next_s ? 0 : ask(r, t, e);
+		return clock_mono_s() < tail->next_s ? 0 : live_ask(r, t, e);
 	rc = node_answered(tail->asked, &answer, e);
 	if (!rc)
 		return 0;
 	node_asked_free(tail->asked);
 	tail->asked = NULL;
-	rc = rc < 0 ? cluster_blame(rc, e) : take(r, tail, answer, e);
+	rc = rc < 0 ? cluster_blame(rc, e) : live_take(r, tail, answer, e);
 	json_decref(answer);
 	return rc;
 }

@@ -130,7 +130,7 @@ static int set_facts(struct recording *r, struct err *e)
 		?: store_set(r->store, "recording", how, e);
 }
 
-static int begin(struct recording *r, struct err *e)
+static int recording_begin(struct recording *r, struct err *e)
 {
 	int rc = cluster_load(r->o->inventory, &r->cluster, e);
 
@@ -203,7 +203,7 @@ static int pass_on(struct recording *r, const char *line, struct err *e)
 	return first;
 }
 
-static void describe(struct recording *r, char answer[ORDER_ANSWER])
+static void recording_describe(struct recording *r, char answer[ORDER_ANSWER])
 {
 	uint64_t got = 0, size = 0, lost = 0;
 	size_t live = 0;
@@ -237,7 +237,7 @@ static void obey(void *ctx, const char *line, char answer[ORDER_ANSWER])
 	int rc = 0;
 
 	if (!strcmp(line, "status")) {
-		describe(r, answer);
+		recording_describe(r, answer);
 		return;
 	}
 	if (write)
@@ -319,7 +319,7 @@ static bool all_ended(const struct recording *r)
 	return true;
 }
 
-static int watch(struct recording *r, struct err *e)
+static int recording_watch(struct recording *r, struct err *e)
 {
 	const double end_s = r->o->for_s > 0 ? clock_mono_s() + r->o->for_s : 0;
 
@@ -342,7 +342,7 @@ static int watch(struct recording *r, struct err *e)
 	return 0;
 }
 
-static void finish(struct recording *r)
+static void recording_finish(struct recording *r)
 {
 	orders_close(r->orders);
 	trigger_close(r->trigger);
@@ -362,12 +362,12 @@ int recording_run(const struct recording_options *o, size_t *cells, struct err *
 {
 	struct recording r = {.o = o, .ring_s = jget_real(o->tracing, "ring_s"), .lock = -1};
 	struct err later;
-	int rc = begin(&r, e), stopped;
+	int rc = recording_begin(&r, e), stopped;
 
 	if (!rc) {
 		tell(&r, "%zu tracers run; orders: culprit trace-control %s write", r.n_tracers,
 			o->folder);
-		rc = watch(&r, e);
+		rc = recording_watch(&r, e);
 		/* A second signal gives up. */
 		nodeset_resume(r.cluster->set);
 		tell(&r, "ending");
@@ -383,6 +383,6 @@ int recording_run(const struct recording_options *o, size_t *cells, struct err *
 	if (rc && r.store && !r.cells && !r.orders)
 		file_remove_tree(o->folder, NULL);
 	*cells = r.cells;
-	finish(&r);
+	recording_finish(&r);
 	return rc;
 }

@@ -204,7 +204,7 @@ static bool know_horizons(struct watch *w, unsigned least)
 	return true;
 }
 
-static void forget(struct watch *w, double now_s)
+static void watch_forget(struct watch *w, double now_s)
 {
 	double before_s = now_s - kept * w->horizons.v[w->horizons.n - 1].length_s;
 
@@ -260,11 +260,11 @@ static int after_looks(struct watch *w, double now_s, struct err *e)
 	rc = outfile_flush(w->o.out, e) ?: save(w, e);
 	sound_alarm(w, now_s);
 	publish_now(w);
-	forget(w, now_s);
+	watch_forget(w, now_s);
 	return rc;
 }
 
-static int look(struct watch *w, double to_s, bool all, struct err *e)
+static int live_watch_look(struct watch *w, double to_s, bool all, struct err *e)
 {
 	bool looked = false;
 	int rc = 0;
@@ -290,7 +290,7 @@ int watch_look(struct watch *w, bool all, struct err *e)
 	/* The newest sample is judged too. */
 	double to_s = w->now_s + (w->step_s > 0 ? w->step_s / 2 : 1e-3);
 
-	return isnan(w->now_s) ? 0 : look(w, to_s, all, e);
+	return isnan(w->now_s) ? 0 : live_watch_look(w, to_s, all, e);
 }
 
 /* --- the sink --- */
@@ -350,9 +350,9 @@ static int take_sample(void *ctx, uint32_t id, double time_s, double value, stru
 		if (is_ahead(w, time_s))
 			return 0;
 		if (w->live && time_s >= w->check_s)
-			rc = look(w, time_s, false, e);
+			rc = live_watch_look(w, time_s, false, e);
 		else if (!w->live && know_horizons(w, PACE_ENOUGH))
-			forget(w, time_s);
+			watch_forget(w, time_s);
 		if (rc)
 			return rc;
 		w->now_s = w->numbers.last_sample_s = time_s;

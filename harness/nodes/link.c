@@ -18,7 +18,7 @@ struct link_end {
 };
 
 /* Queues a line for an end; under the lock. */
-static void tell(const struct link_end *to, const char *line)
+static void nodes_link_tell(const struct link_end *to, const char *line)
 {
 	struct op *op, **at = &to->node->ops;
 	json_t *msg;
@@ -65,7 +65,7 @@ void nodeset_link(struct nodeset *set, const struct node_end *ends, size_t n)
 		char hello[64];
 
 		snprintf(hello, sizeof(hello), "hello %zu %zu", i, n);
-		tell(&set->link[i], hello);
+		nodes_link_tell(&set->link[i], hello);
 	}
 	pthread_mutex_unlock(&set->lock);
 }
@@ -92,7 +92,7 @@ static int pass_on(struct nodeset *set, size_t from, const char *line, struct er
 			rc = err_set(e, -EPROTO, "a program tells %s more than it takes: %d lines",
 				set->link[to].node->name, NODE_TOLD_MAX);
 		else
-			tell(&set->link[to], text);
+			nodes_link_tell(&set->link[to], text);
 	}
 	free(text);
 	return rc;

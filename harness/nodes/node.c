@@ -25,7 +25,7 @@
 /* Cuts the connection of a thread that libssh holds longer than it may. libssh then comes back with
  * an error. If it does not (libssh 0.10 has loops that do not look at the connection), the node is
  * lost all the same, and its thread is left to itself. */
-static void watch(struct node *n, bool giving_up)
+static void nodes_node_watch(struct node *n, bool giving_up)
 {
 	struct nodeset *set = n->set;
 	int64_t until = atomic_load(&n->watch_ns), now = clock_ns(CLOCK_MONOTONIC);
@@ -52,7 +52,7 @@ static void *watchdog(void *arg)
 
 	while (poll(&p, 1, 200) <= 0)
 		for (size_t i = 0; i < set->n; i++)
-			watch(&set->nodes[i],
+			nodes_node_watch(&set->nodes[i],
 				atomic_load(&set->closing) && clock_mono_s() > set->closing_s + 1);
 	return NULL;
 }
@@ -324,7 +324,7 @@ static int clock_join(pthread_t thread, const struct timespec *until)
 #endif
 
 /* False if it does not end. */
-static bool join(struct node *n)
+static bool node_join(struct node *n)
 {
 	double until_s = atomic_load(&n->stuck) ? 0 : n->set->closing_s + JOIN_S;
 	const struct timespec until = {.tv_sec = (time_t)until_s + 1};
@@ -355,7 +355,7 @@ void nodeset_free(struct nodeset *set)
 	for (i = 0; i < set->n; i++)
 		event_post(set->nodes[i].wake);
 	for (i = 0; i < set->n; i++)
-		all_ended &= !set->nodes[i].started || join(&set->nodes[i]);
+		all_ended &= !set->nodes[i].started || node_join(&set->nodes[i]);
 	if (set->watching) {
 		event_post(set->watch_quit);
 		pthread_join(set->watchdog, NULL);

@@ -40,7 +40,7 @@ static int local_error(struct err *e, const char *what, const char *path)
 	return err_errno(e, -errno, "cannot %s '%s'", what, path);
 }
 
-static int start(struct node *n, struct transfer *t)
+static int transfer_start(struct node *n, struct transfer *t)
 {
 	struct op *op = t->op;
 	bool fetch = op->kind == OP_FETCH;
@@ -71,7 +71,7 @@ static int start(struct node *n, struct transfer *t)
 }
 
 /* Puts what comes next into 't->out'; nothing once all is sent. 1 or -errno. */
-static int fill(struct transfer *t)
+static int transfer_fill(struct transfer *t)
 {
 	struct op *op = t->op;
 	ssize_t got;
@@ -161,7 +161,7 @@ static int take_message(struct transfer *t)
 }
 
 /* As take_message. */
-static int take(struct transfer *t, const char *data, size_t len)
+static int transfer_take(struct transfer *t, const char *data, size_t len)
 {
 	int rc = 1;
 
@@ -221,7 +221,7 @@ void transfer_begin(struct node *n, struct op *op)
 	t->op = op;
 	t->fd = -1;
 	n->transfer = t;
-	rc = start(n, t);
+	rc = transfer_start(n, t);
 	if (rc < 0)
 		transfer_end(n, rc);
 }
@@ -238,8 +238,8 @@ static int advance(struct transfer *t, bool *moved)
 		return node_command_error(&t->there, &t->op->err, "the transfer ended");
 	data[got] = '\0';
 	if (got > 0)
-		rc = take(t, data, (size_t)got);
-	if (rc == 1 && (rc = fill(t)) == 1)
+		rc = transfer_take(t, data, (size_t)got);
+	if (rc == 1 && (rc = transfer_fill(t)) == 1)
 		sent = node_command_write(&t->there, t->out, t->out_len);
 	if (sent > 0) {
 		t->out += sent;

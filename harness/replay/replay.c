@@ -166,7 +166,7 @@ static json_t *words(const struct replay *r, size_t i, const char *what)
 		json_sprintf("%s/replay.app", node_dir(r->nodes[i])));
 }
 
-static int start(struct replay *r, struct err *e)
+static int replay_start(struct replay *r, struct err *e)
 {
 	struct node_request *all = alloc_zero(r->n, sizeof(*all));
 	char passes[16];
@@ -216,7 +216,7 @@ static void count_ends(const struct replay *r, size_t *left, size_t *failed)
 }
 
 /* Until all have ended. */
-static int watch(struct replay *r, struct err *e)
+static int replay_watch(struct replay *r, struct err *e)
 {
 	double begin_s = clock_mono_s(), failed_s = 0;
 	size_t left, failed;
@@ -308,7 +308,7 @@ static int collect(struct replay *r, struct err *e)
 }
 
 /* Stops what still runs and removes the dummy files. Not waited for where a node is lost. */
-static void finish(struct replay *r)
+static void replay_finish(struct replay *r)
 {
 	struct err why = {""};
 
@@ -334,12 +334,12 @@ static int on_nodes(struct replay *r, size_t ranks, struct err *e)
 	if (rc)
 		return rc;
 	name_root(r);
-	rc = put_trace(r, e) ?: start(r, e) ?: watch(r, e) ?: collect(r, e);
-	finish(r);
+	rc = put_trace(r, e) ?: replay_start(r, e) ?: replay_watch(r, e) ?: collect(r, e);
+	replay_finish(r);
 	return rc;
 }
 
-static void forget(struct replay *r)
+static void replay_forget(struct replay *r)
 {
 	if (r->scaled[0])
 		file_remove_tree(r->scaled, NULL);
@@ -358,7 +358,7 @@ int replay_run(const struct replay_options *o, json_t **result, struct err *e)
 	int rc = look_at_trace(&r, &ranks, e) ?: cluster_load(o->inventory, &r.cluster, e);
 
 	if (rc) {
-		forget(&r);
+		replay_forget(&r);
 		json_decref(r.result);
 		return err_blame(e, ERR_USAGE, rc);
 	}
@@ -369,7 +369,7 @@ int replay_run(const struct replay_options *o, json_t **result, struct err *e)
 	signals_interrupt(NULL);
 	cluster_disconnect(r.cluster);
 	cluster_free(r.cluster);
-	forget(&r);
+	replay_forget(&r);
 	if (rc)
 		json_decref(r.result);
 	else

@@ -312,7 +312,7 @@ static long do_call(struct player *p, const struct app_op *op, int fd)
 	}
 }
 
-static void count(struct totals *t, const struct app_op *op, long result, int64_t took_ns)
+static void calls_count(struct totals *t, const struct app_op *op, long result, int64_t took_ns)
 {
 	bool reads = op->call == APP_READ || op->call == APP_PREAD;
 	bool writes = op->call == APP_WRITE || op->call == APP_PWRITE;
@@ -369,7 +369,7 @@ int calls_do(struct player *p, const struct app_op *op, struct err *e)
 		put_fd(s, op, false);
 	p->last_end_ns = end;
 	p->last_cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
-	count(s->totals, op, result, end - begin);
+	calls_count(s->totals, op, result, end - begin);
 	count_over_time(s, op, result, begin, end);
 	return 0;
 }

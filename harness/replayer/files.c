@@ -133,7 +133,7 @@ int files_open(const struct files *f, const char *path, int flags, mode_t mode)
 }
 
 /* The trace's entry of 'path', or NULL. */
-static const struct app_file *find(const struct files *f, const char *path, size_t length)
+static const struct app_file *files_find(const struct files *f, const char *path, size_t length)
 {
 	size_t from = 0, to = app_n_files(f->trace);
 
@@ -157,7 +157,7 @@ static int make_parents(struct files *f, const char *path, struct err *e)
 {
 	for (const char *slash = strchr(path, '/'); slash; slash = strchr(slash + 1, '/')) {
 		size_t n = (size_t)(slash - path);
-		const struct app_file *a = find(f, path, n);
+		const struct app_file *a = files_find(f, path, n);
 		char part[APP_PATH];
 
 		if (a && a->before < 0)

@@ -4,7 +4,7 @@
 
 #include "harness/replayer/stage.h"
 
-static void print(FILE *out, json_t *line)
+static void report_print(FILE *out, json_t *line)
 {
 	json_dumpf(line, out, JSON_COMPACT | JSON_REAL_PRECISION(9));
 	fputc('\n', out);
@@ -19,7 +19,7 @@ void report_begin(const struct stage *s, double round_trip_s)
 	for (uint32_t r = 0; r < s->ranks; r++)
 		if (replayer_node(r, s->ranks, s->nodes) == s->me)
 			json_array_append_new(ranks, json_integer(r));
-	print(s->o->out,
+	report_print(s->o->out,
 		json_pack("{s:s, s:i, s:i, s:o, s:s, s:f}", "replay", app_about(s->trace)->comment,
 			"node", (int)s->me, "nodes", (int)s->nodes, "ranks", ranks, "mode",
 			replay_mode_names[s->o->mode], "round_trip_us", round_trip_s * 1e6));
@@ -86,5 +86,5 @@ void report_pass(const struct stage *s, unsigned long pass, bool whole)
 		"latency", latencies(t));
 	if (s->series)
 		json_object_set_new(line, "series", series_json(s->series));
-	print(s->o->out, line);
+	report_print(s->o->out, line);
 }

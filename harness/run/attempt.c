@@ -224,7 +224,7 @@ static int record(struct trial *t, int rc, struct attempt_result *result, struct
 	return failed;
 }
 
-static int begin(struct trial *t, char **full, struct err *e)
+static int attempt_begin(struct trial *t, char **full, struct err *e)
 {
 	struct executor *x = t->x;
 	const struct cell *c = t->cell;
@@ -273,7 +273,7 @@ int attempt_run(struct executor *x, const struct attempt_request *request,
 
 	*result = (struct attempt_result){.outcome = OUTCOME_ERROR};
 	t.may_fail = t.fault && t.fault->may_fail;
-	rc = begin(&t, &full, e);
+	rc = attempt_begin(&t, &full, e);
 	if (rc)
 		goto out;
 	rc = run_trial(&t, &result->why);

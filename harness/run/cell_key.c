@@ -414,7 +414,7 @@ int key_refuse(const char *difference, struct err *e)
 }
 
 /* Copies a label's inputs. */
-static void take(json_t *into, const json_t *inputs, const char *kind, const char *label)
+static void cell_key_take(json_t *into, const json_t *inputs, const char *kind, const char *label)
 {
 	static const char *const suffixes[] = {"", ": file", ": data"};
 	char name[512];
@@ -449,10 +449,10 @@ void key_cells(
 		for (size_t k = 0; k < cell->n_victims; k++)
 			json_array_append_new(
 				victims, json_string(c->servers[cell->victims[k]]->name));
-		take(own, inputs, "workload", s->workloads[cell->workload].label);
+		cell_key_take(own, inputs, "workload", s->workloads[cell->workload].label);
 		if (cell->fault != SIZE_MAX)
-			take(own, inputs, "fault", s->faults[cell->fault].label);
-		take(own, inputs, "tracer", s->tracers[cell->tracer].label);
+			cell_key_take(own, inputs, "fault", s->faults[cell->fault].label);
+		cell_key_take(own, inputs, "tracer", s->tracers[cell->tracer].label);
 		json_object_set_new(own, "cell",
 			json_pack("{s:b, s:I, s:o}", "training", cell->training, "repeat",
 				(json_int_t)cell->repeat, "victims", victims));

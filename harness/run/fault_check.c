@@ -36,8 +36,8 @@ int fault_allowed(const struct cluster *c, const struct part *fault, struct err 
 	return 0;
 }
 
-static int ask(lua_State *L, struct acts *acts, struct cluster *c, struct member *victim,
-	const struct part *fault, const char *run_id, struct err *e)
+static int fault_check_ask(lua_State *L, struct acts *acts, struct cluster *c,
+	struct member *victim, const struct part *fault, const char *run_id, struct err *e)
 {
 	int top = lua_gettop(L), rc;
 
@@ -58,6 +58,6 @@ int fault_check(lua_State *L, struct acts *acts, struct cluster *c, const struct
 	int rc = fault_allowed(c, fault, e);
 
 	for (size_t i = 0; i < c->n_servers && !rc; i++)
-		rc = ask(L, acts, c, c->servers[i], fault, run_id, e);
+		rc = fault_check_ask(L, acts, c, c->servers[i], fault, run_id, e);
 	return rc;
 }

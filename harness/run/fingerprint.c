@@ -141,7 +141,8 @@ static void print_change(FILE *f, const char *was, const char *is)
 }
 
 /* One sentence on what differs first in a list of a node. */
-static char *describe(const char *node, const char *key, const json_t *was, const json_t *is)
+static char *fingerprint_describe(
+	const char *node, const char *key, const json_t *was, const json_t *is)
 {
 	const struct listed *l = listed_as(key);
 	const char *lost = first_not_in(was, is), *new = first_not_in(is, was);
@@ -180,7 +181,7 @@ int fingerprint_compare(const json_t *before, const json_t *after, struct err *e
 
 			if (!first_not_in(value, is) && !first_not_in(is, value))
 				continue;
-			text = describe(name, key, value, is);
+			text = fingerprint_describe(name, key, value, is);
 			return err_set(e, -EBUSY, "%s", text);
 		}
 	}

@@ -187,7 +187,7 @@ static int start_args(void *ctx, const struct member *m, json_t **args, struct e
 
 /* Starts a kind's jobs on all their nodes at once. Those that run are in t->jobs, in case of errors
  * as well. */
-static int start(struct trial *t, enum job_kind_id kind, struct err *e)
+static int jobs_start(struct trial *t, enum job_kind_id kind, struct err *e)
 {
 	struct jobs_of s = {t, kind};
 	json_auto_t *results = NULL;
@@ -212,7 +212,7 @@ int trial_start_tracers(struct trial *t, struct err *e)
 	int rc = 0;
 
 	for (enum job_kind_id k = 0; k < JOB_KINDS && !rc; k++)
-		rc = k == JOB_WORKLOAD ? 0 : start(t, k, e);
+		rc = k == JOB_WORKLOAD ? 0 : jobs_start(t, k, e);
 	return rc ?: recorder_begin(t, e);
 }
 
@@ -235,7 +235,7 @@ int trial_start_workload(struct trial *t, struct err *e)
 
 	t->has_begun = true;
 	t->is_linked = false;
-	rc = start(t, JOB_WORKLOAD, e);
+	rc = jobs_start(t, JOB_WORKLOAD, e);
 	if (!rc && t->is_linked)
 		link_workload(t);
 	/* Tracers that sum in the kernel count seconds by the clock. */

@@ -96,7 +96,7 @@ static bool in_output(const char *output, const char *program)
 	return false;
 }
 
-static int ask(struct node *n, const json_t *list, char **output, struct err *e)
+static int needs_ask(struct node *n, const json_t *list, char **output, struct err *e)
 {
 	json_t *argv = json_pack("[s]", "which"), *result = NULL, *entry;
 	size_t i;
@@ -121,7 +121,7 @@ int needs_missing(struct node *n, const json_t *list, json_t **missing, struct e
 	int rc;
 
 	if (n) {
-		rc = ask(n, list, &output, e);
+		rc = needs_ask(n, list, &output, e);
 		if (rc)
 			return rc;
 	}

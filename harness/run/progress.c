@@ -329,7 +329,7 @@ void progress_note(struct progress *p, const char *fmt, ...)
 	log_line(p, text);
 }
 
-static void keep(struct progress *p, const char *text)
+static void progress_keep(struct progress *p, const char *text)
 {
 	snprintf(p->last[p->n_last++ % LAST], TEXT, "%s", text);
 	log_line(p, text);
@@ -341,7 +341,7 @@ void progress_ended(struct progress *p, const char *why)
 	char text[TEXT];
 
 	snprintf(text, sizeof(text), "ended: %s", why);
-	keep(p, text);
+	progress_keep(p, text);
 }
 
 void progress_say(struct progress *p, const char *fmt, ...)
@@ -349,7 +349,7 @@ void progress_say(struct progress *p, const char *fmt, ...)
 	char text[TEXT];
 
 	FORMAT(text, sizeof(text), fmt);
-	keep(p, text);
+	progress_keep(p, text);
 	if (p->quiet)
 		return;
 	erase(p);

@@ -308,7 +308,7 @@ static json_t *look_at_log(const char *path, uint64_t *lost, struct err *e)
 			    calls ? json_integer(to_ns) : json_null());
 }
 
-static int look(
+static int recorder_look(
 	void *ctx, const struct member *m, const char *remote, const char *below, struct err *e)
 {
 	struct trial *t = ctx;
@@ -408,7 +408,7 @@ int recorder_fetch(struct trial *t, struct err *e)
 	t->recorder.remote = paths;
 	rc = rc ?: recorder_each_file(t, add_transfer, &all, e);
 	t->recorder.remote = own;
-	rc = rc ?: fetch(t, &all, e) ?: recorder_each_file(t, look, t, e);
+	rc = rc ?: fetch(t, &all, e) ?: recorder_each_file(t, recorder_look, t, e);
 	while (all.n)
 		free((char *)all.list[--all.n].local);
 	free(all.list);

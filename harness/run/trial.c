@@ -162,7 +162,7 @@ static void on_event(void *ctx, struct node *n, const json_t *event)
 }
 
 /* Watches for events, lost nodes and interruption, 'wait_s' at most. */
-static int watch(struct trial *t, double wait_s, struct err *e)
+static int trial_watch(struct trial *t, double wait_s, struct err *e)
 {
 	if (trial_stop_asked(t))
 		return signals_interrupted(e);
@@ -184,7 +184,7 @@ int trial_wait_until(struct trial *t, double until_s, const char *what, struct e
 {
 	for (;;) {
 		double left = until_s - clock_mono_s();
-		int rc = watch(t, left, e);
+		int rc = trial_watch(t, left, e);
 
 		if (rc || left <= 0)
 			return rc;
@@ -199,7 +199,7 @@ int trial_wait_ended(struct trial *t, struct err *e)
 	for (;;) {
 		const struct member *late = NULL;
 		size_t left = 0;
-		int rc = watch(t, POLL_S, e);
+		int rc = trial_watch(t, POLL_S, e);
 
 		for (size_t i = 0; i < t->n_jobs; i++) {
 			if (t->jobs[i].kind != JOB_WORKLOAD || t->jobs[i].ended)

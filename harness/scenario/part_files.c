@@ -22,8 +22,8 @@ static int resolve(const char *name, const struct luax_source *src, char **path,
 	return 0;
 }
 
-static int add(struct part *p, const char *key, const char *name, const struct luax_source *src,
-	struct err *e)
+static int part_files_add(struct part *p, const char *key, const char *name,
+	const struct luax_source *src, struct err *e)
 {
 	auto_free char *path = NULL;
 	char remote[32];
@@ -64,8 +64,8 @@ int part_files_read(lua_State *L, const struct luax_source *src, struct part *p,
 	p->files = json_object();
 	json_object_foreach(list, key, name) {
 		if (!rc)
-			rc = add(p, key, json_is_string(name) ? json_string_value(name) : "", src,
-				e);
+			rc = part_files_add(p, key,
+				json_is_string(name) ? json_string_value(name) : "", src, e);
 	}
 	return rc;
 }

@@ -41,7 +41,7 @@ static void draw_victims(
 	c->n_victims = strcmp(fault->name, "none") ? n : 0;
 }
 
-static void fill(
+static void plan_fill(
 	struct plan *p, const struct scenario *s, size_t n_servers, size_t *servers, gsl_rng *rng)
 {
 	const bool runtime = s->measure == MEASURE_RUNTIME;
@@ -157,7 +157,7 @@ int plan_new(const struct scenario *s, size_t n_servers, uint64_t seed, const ch
 	p = alloc_zero(1, sizeof(*p));
 	*p = (struct plan){.seed = seed, .cells = alloc_zero(most, sizeof(*p->cells))};
 	gsl_rng_set(rng, (unsigned long)seed);
-	fill(p, s, n_servers, servers, rng);
+	plan_fill(p, s, n_servers, servers, rng);
 	gsl_rng_free(rng);
 	rc = only ? keep_only(p, s, only, e) : 0;
 	if (rc)

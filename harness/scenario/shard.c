@@ -38,7 +38,7 @@ int shard_parse(const char *text, struct shard *out, struct err *e)
 
 /* How many values there are to count by, and the value of a cell. Of victims there may be several:
  * they are counted apart. */
-static size_t value_of(const struct scenario *s, const struct cell *c, int by, size_t *values)
+static size_t shard_value_of(const struct scenario *s, const struct cell *c, int by, size_t *values)
 {
 	switch (by) {
 	case BY_GROUP:
@@ -56,7 +56,7 @@ static unsigned *counted(struct deal *d, const struct cell *c, int by, size_t va
 	size_t values;
 
 	if (by != BY_VICTIM)
-		value = value_of(d->s, c, by, &values);
+		value = shard_value_of(d->s, c, by, &values);
 	return &d->counts[by][value * d->shards + shard];
 }
 
@@ -83,7 +83,7 @@ static bool is_emptier(struct deal *d, const struct cell *c, size_t shard, size_
 	return false;
 }
 
-static void put(struct deal *d, const struct cell *c, size_t shard)
+static void shard_put(struct deal *d, const struct cell *c, size_t shard)
 {
 	for (int by = 0; by < COUNTS; by++) {
 		if (by != BY_VICTIM)
@@ -116,7 +116,7 @@ static void deal_cells(struct deal *d, const struct plan *p, size_t n_servers)
 			cells[n++] = &p->cells[i];
 	qsort(cells, n, sizeof(*cells), by_group);
 	for (int by = 0; by < COUNTS; by++) {
-		value_of(d->s, p->cells, by, &values);
+		shard_value_of(d->s, p->cells, by, &values);
 		d->counts[by] = alloc_zero(
 			(by == BY_VICTIM ? n_servers : values) * d->shards, sizeof(unsigned));
 	}
@@ -126,7 +126,7 @@ static void deal_cells(struct deal *d, const struct plan *p, size_t n_servers)
 		for (size_t k = 1; k < d->shards; k++)
 			if (is_emptier(d, cells[i], k, least))
 				least = k;
-		put(d, cells[i], least);
+		shard_put(d, cells[i], least);
 		d->to[cells[i] - p->cells] = least;
 	}
 	for (int by = 0; by < COUNTS; by++)

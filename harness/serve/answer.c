@@ -36,7 +36,7 @@ struct taking {
 	struct dots *dots;
 };
 
-static json_t *value_of(const struct query_cell *c)
+static json_t *answer_value_of(const struct query_cell *c)
 {
 	char text[64];
 
@@ -56,7 +56,7 @@ static double number_of(const struct query_cell *c)
 	return c->type == CELL_INT ? (double)c->number : c->type == CELL_REAL ? c->real : NAN;
 }
 
-static int begin(void *ctx, int n, const char *const names[], struct err *e)
+static int answer_begin(void *ctx, int n, const char *const names[], struct err *e)
 {
 	struct taking *t = ctx;
 
@@ -68,7 +68,7 @@ static int begin(void *ctx, int n, const char *const names[], struct err *e)
 	return 0;
 }
 
-static int take(void *ctx, int n, const struct query_cell *cells, struct err *e)
+static int answer_take(void *ctx, int n, const struct query_cell *cells, struct err *e)
 {
 	struct taking *t = ctx;
 	json_t *row;
@@ -89,7 +89,7 @@ static int take(void *ctx, int n, const struct query_cell *cells, struct err *e)
 		return 1;
 	row = json_array();
 	for (int i = 0; i < n; i++)
-		json_array_append_new(row, value_of(&cells[i]));
+		json_array_append_new(row, answer_value_of(&cells[i]));
 	json_array_append_new(t->rows, row);
 	return 0;
 }
@@ -122,7 +122,7 @@ json_t *answer_query(struct query *q, const char *sql, enum view_chart chart, do
 		.most = chart == VIEW_TABLE ? ANSWER_TABLE_ROWS : ANSWER_ROWS,
 		.chart = chart,
 		.dots = chart == VIEW_DOTS ? dots_new(ANSWER_DOTS, dx) : NULL};
-	const struct query_sink sink = {.begin = begin, .row = take, .ctx = &t};
+	const struct query_sink sink = {.begin = answer_begin, .row = answer_take, .ctx = &t};
 	json_t *out = json_object();
 	struct err e = {.text = ""};
 	int rc = query_run(q, sql, &sink, &e);

@@ -33,7 +33,7 @@ static size_t weight(const struct entry *e)
 	return sizeof(*e) + strlen(e->key) + e->size + 2;
 }
 
-static void forget(struct answer_cache *k, size_t i)
+static void answer_cache_forget(struct answer_cache *k, size_t i)
 {
 	struct entry *e = &k->entries[i];
 
@@ -49,13 +49,13 @@ void answer_cache_free(struct answer_cache *k)
 	if (!k)
 		return;
 	while (k->n)
-		forget(k, k->n - 1);
+		answer_cache_forget(k, k->n - 1);
 	free(k->entries);
 	pthread_mutex_destroy(&k->lock);
 	free(k);
 }
 
-static size_t find(const struct answer_cache *k, const char *key)
+static size_t answer_cache_find(const struct answer_cache *k, const char *key)
 {
 	size_t i = 0;
 
@@ -79,7 +79,7 @@ char *answer_cache_get(struct answer_cache *k, const char *key, size_t *size)
 	size_t i;
 
 	pthread_mutex_lock(&k->lock);
-	i = find(k, key);
+	i = answer_cache_find(k, key);
 	if (i < k->n) {
 		e = k->entries[i];
 		memmove(&k->entries[i], &k->entries[i + 1], (k->n - i - 1) * sizeof(e));
@@ -97,15 +97,15 @@ void answer_cache_put(struct answer_cache *k, const char *key, const char *text,
 	size_t i;
 
 	pthread_mutex_lock(&k->lock);
-	i = find(k, key);
+	i = answer_cache_find(k, key);
 	if (i < k->n)
-		forget(k, i);
+		answer_cache_forget(k, i);
 	k->entries = alloc_room(k->entries, k->n, sizeof(*k->entries));
 	k->entries[k->n++] = e;
 	k->bytes += weight(&e);
 	if (weight(&e) > k->bytes_max / 2)
-		forget(k, k->n - 1);
+		answer_cache_forget(k, k->n - 1);
 	while (k->bytes > k->bytes_max)
-		forget(k, 0);
+		answer_cache_forget(k, 0);
 	pthread_mutex_unlock(&k->lock);
 }

@@ -81,7 +81,7 @@ static double measure_of(const struct taking *t, const struct query_cell *c, int
 	return t->table->measures[i].unit == NS ? v / 1e9 : v / t->divide;
 }
 
-static int take(void *ctx, int n, const struct query_cell *cells, struct err *e)
+static int compare_take(void *ctx, int n, const struct query_cell *cells, struct err *e)
 {
 	struct taking *t = ctx;
 	json_t *key = answer_text(cells[0].type == CELL_TEXT ? cells[0].text : "?"), *row, *values;
@@ -148,7 +148,7 @@ static json_t *sort_rows(json_t *rows, int by)
 	return out;
 }
 
-static json_t *describe(const struct table *t, json_t *rows, bool per_second)
+static json_t *compare_describe(const struct table *t, json_t *rows, bool per_second)
 {
 	static const char *const units[2][3] = {{"", "B", "s"}, {"/s", "B/s", "s"}};
 	json_t *measures = json_array();
@@ -175,14 +175,14 @@ static int compare_table(const struct table *t, const struct side sides[2], bool
 
 	for (int i = 0; !rc && i < 2; i++) {
 		struct taking taking = {.table = t, .side = i, .rows = rows, .divide = 1};
-		const struct query_sink sink = {.row = take, .ctx = &taking};
+		const struct query_sink sink = {.row = compare_take, .ctx = &taking};
 
 		if (per_second && sides[i].seconds > 0)
 			taking.divide = sides[i].seconds;
 		rc = query_run(sides[i].of->q, t->sql, &sink, e);
 	}
 	if (!rc)
-		json_array_append_new(out, describe(t, rows, per_second));
+		json_array_append_new(out, compare_describe(t, rows, per_second));
 	return rc;
 }
 

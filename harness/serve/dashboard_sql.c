@@ -54,7 +54,7 @@ static bool in_word(char c)
 	return isalnum((unsigned char)c) || c == '_';
 }
 
-static struct token next(const char **at)
+static struct token dashboard_sql_next(const char **at)
 {
 	const char *s = *at;
 	struct token t = {.text = s, .size = 1, .type = T_OTHER};
@@ -88,7 +88,7 @@ static bool names(const char *sql, const char *column)
 {
 	struct token t;
 
-	while ((t = next(&sql)).type != T_END)
+	while ((t = dashboard_sql_next(&sql)).type != T_END)
 		if (t.type == T_WORD && is(&t, column))
 			return true;
 	return false;
@@ -211,10 +211,10 @@ static void read_columns(const char *sql, struct columns *c)
 	struct token t;
 	int depth = 0;
 
-	while ((t = next(&at)).type != T_END && !is(&t, "select"))
+	while ((t = dashboard_sql_next(&at)).type != T_END && !is(&t, "select"))
 		;
 	c->list = from = at;
-	for (; (t = next(&at)).type != T_END;) {
+	for (; (t = dashboard_sql_next(&at)).type != T_END;) {
 		depth += *t.text == '(' ? 1 : *t.text == ')' ? -1 : 0;
 		if (depth)
 			continue;
@@ -242,11 +242,12 @@ struct translation {
 };
 
 /* 'from' to the end of the text, or to 'to'. -1, and the token that cannot be had. */
-static int put(FILE *f, struct translation *r, const char *from, const char *to, struct token *bad)
+static int dashboard_sql_put(
+	FILE *f, struct translation *r, const char *from, const char *to, struct token *bad)
 {
 	struct token t;
 
-	while ((!to || from < to) && (t = next(&from)).type != T_END) {
+	while ((!to || from < to) && (t = dashboard_sql_next(&from)).type != T_END) {
 		const bool after = r->from && t.type == T_WORD;
 		const bool place = r->by && !r->depth && t.type == T_NUMBER &&
 			(is(&r->last, "by") || is(&r->last, ","));
@@ -258,8 +259,8 @@ static int put(FILE *f, struct translation *r, const char *from, const char *to,
 			if (after ? !put_source(f, &t, r->sql) : !put_param(f, &t))
 				return -1;
 		} else if (n > 0 && (size_t)n <= r->columns.n) {
-			if (put(f, &(struct translation){.sql = r->sql}, r->columns.sql[n - 1],
-				    NULL, bad))
+			if (dashboard_sql_put(f, &(struct translation){.sql = r->sql},
+				    r->columns.sql[n - 1], NULL, bad))
 				return -1;
 		} else {
 			fwrite(t.text, 1, t.size, f);
@@ -278,7 +279,7 @@ static bool begins_with_select(const char *sql)
 {
 	struct token t;
 
-	while ((t = next(&sql)).type == T_SPACE)
+	while ((t = dashboard_sql_next(&sql)).type == T_SPACE)
 		;
 	return is(&t, "select");
 }
@@ -298,12 +299,12 @@ char *dashboard_sql(const struct view *v, bool timed, char **why)
 		return NULL;
 	}
 	read_columns(v->sql, &r.columns);
-	rc = put(f, &r, v->sql, timed ? r.columns.list : NULL, &bad);
+	rc = dashboard_sql_put(f, &r, v->sql, timed ? r.columns.list : NULL, &bad);
 	if (timed && !rc) {
 		fputs(" toDateTime(toInt64(floor(" DASHBOARD_START " + (", f);
-		rc = put(f, &r, r.columns.sql[0], NULL, &bad);
+		rc = dashboard_sql_put(f, &r, r.columns.sql[0], NULL, &bad);
 		fputs(")))) AS time", f);
-		rc = rc ? rc : put(f, &r, r.columns.after, NULL, &bad);
+		rc = rc ? rc : dashboard_sql_put(f, &r, r.columns.after, NULL, &bad);
 		if (!r.ordered)
 			fputs("\nORDER BY time", f);
 	}

@@ -62,7 +62,7 @@ static int series_of(struct dots *d, const char *name)
 	return d->n_series++;
 }
 
-static void put(struct dots *d, struct dot one)
+static void dots_put(struct dots *d, struct dot one)
 {
 	uint64_t hash = hash_mix(
 		hash_mix(hash_mix(0, (uint64_t)one.x), (uint64_t)one.y), (uint64_t)one.series);
@@ -92,7 +92,7 @@ static void halve(struct dots *d, bool x)
 		struct dot one = d->dot[i];
 
 		*(x ? &one.x : &one.y) >>= 1;
-		put(d, one); /* not behind i */
+		dots_put(d, one); /* not behind i */
 	}
 }
 
@@ -119,7 +119,7 @@ void dots_add(struct dots *d, double x, double y, const char *series)
 {
 	if (!isfinite(x) || !isfinite(y))
 		return;
-	put(d, (struct dot){step(x, d->dx), step(y, d->dy), 1, series_of(d, series)});
+	dots_put(d, (struct dot){step(x, d->dx), step(y, d->dy), 1, series_of(d, series)});
 	while (d->n > d->most)
 		coarsen(d);
 }

@@ -120,7 +120,7 @@ int serve_extent(struct serve *s, const struct subject *of, const struct snapsho
 
 /* ---- the server ---- */
 
-static void give(struct loopback_answer *out, const char *type, char *text, size_t size)
+static void serve_give(struct loopback_answer *out, const char *type, char *text, size_t size)
 {
 	out->code = MHD_HTTP_OK;
 	out->type = type;
@@ -135,7 +135,7 @@ static void give_json(struct loopback_answer *out, json_t *v)
 	json_decref(v);
 	if (!text)
 		text = alloc_copy("{\"error\":\"the answer is no JSON\"}");
-	give(out, "application/json", text, strlen(text));
+	serve_give(out, "application/json", text, strlen(text));
 }
 
 static const struct route {
@@ -198,7 +198,7 @@ static void answer_route(struct serve *s, const struct route *route, const struc
 	struct err e;
 
 	if (key && (text = answer_cache_get(s->kept, key, &size))) {
-		give(out, "application/json", text, size);
+		serve_give(out, "application/json", text, size);
 	} else if (serve_begin(s, a->request, &e)) {
 		give_json(out, answer_error(e.text));
 		out->code = MHD_HTTP_SERVICE_UNAVAILABLE;
@@ -229,12 +229,12 @@ static void answer_timeline(
 		serve_end(s);
 	}
 	if (!rc) {
-		give(out, "text/html; charset=utf-8", page, size);
+		serve_give(out, "text/html; charset=utf-8", page, size);
 	} else {
 		const unsigned code = out->code;
 
 		page = alloc_format("culprit serve: %s\n", e.text);
-		give(out, "text/plain; charset=utf-8", page, strlen(page));
+		serve_give(out, "text/plain; charset=utf-8", page, strlen(page));
 		out->code = code;
 	}
 }
@@ -251,7 +251,7 @@ static void answer(
 		char *copy = alloc_zero(s->page_size, 1);
 
 		memcpy(copy, s->page, s->page_size);
-		give(out, "text/html; charset=utf-8", copy, s->page_size);
+		serve_give(out, "text/html; charset=utf-8", copy, s->page_size);
 		return;
 	}
 	while (i < sizeof(routes) / sizeof(routes[0]) && strcmp(path, routes[i].path) != 0)

@@ -68,7 +68,7 @@ static int question_new(struct serve *s, const struct page_request *a, const str
 	return 0;
 }
 
-static json_t *ask(
+static json_t *serve_ask(
 	struct serve *s, const struct page_request *a, const char *sql, enum view_chart chart)
 {
 	struct snapshot *snap = subject_get(s->spec.session);
@@ -116,7 +116,7 @@ json_t *serve_panel(struct serve *s, const struct page_request *a)
 	enum view_chart chart;
 	json_t *wrong = serve_find_view(s, a, &sql, &chart);
 
-	return wrong ? wrong : ask(s, a, sql, chart);
+	return wrong ? wrong : serve_ask(s, a, sql, chart);
 }
 
 json_t *serve_own_query(struct serve *s, const struct page_request *a)
@@ -125,7 +125,7 @@ json_t *serve_own_query(struct serve *s, const struct page_request *a)
 
 	for (int i = 0; i < VIEW_CHARTS; i++)
 		if (chart && !strcmp(chart, view_charts[i]))
-			return ask(s, a, loopback_body(a->request), (enum view_chart)i);
+			return serve_ask(s, a, loopback_body(a->request), (enum view_chart)i);
 	return answer_error("'chart' is line, area, bars, heat, dots or table");
 }
 

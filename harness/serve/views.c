@@ -95,7 +95,7 @@ static void take_order(struct view *v, const char *value, int line)
 		wrong(v, line, "order is a whole number, not '%.40s'", value);
 }
 
-static void take(struct view *v, const char *key, const char *value, int line)
+static void views_take(struct view *v, const char *key, const char *value, int line)
 {
 	static const char *const keys[] = {
 		"title", "chart", "unit", "about", "scale", "needs", "order", "query", NULL};
@@ -149,7 +149,7 @@ static char *read_head(struct view *v, char *text)
 			return NULL;
 		}
 		*colon = '\0';
-		take(v, trimmed(line), trimmed(colon + 1), n);
+		views_take(v, trimmed(line), trimmed(colon + 1), n);
 	}
 	wrong(v, n, "there is no 'query:'");
 	return NULL;
@@ -208,7 +208,7 @@ static int is_view(const struct dirent *d)
 	return d->d_name[0] != '.' && n > 5 && !strcmp(d->d_name + n - 5, ".view");
 }
 
-static void put(struct views *views, struct view *v)
+static void views_put(struct views *views, struct view *v)
 {
 	for (size_t i = 0; i < views->n; i++)
 		if (!strcmp(views->v[i].name, v->name)) {
@@ -233,7 +233,7 @@ static int read_folder(const char *folder, bool own, struct views *views, struct
 
 		view_read(path, &v);
 		v.own = own;
-		put(views, &v);
+		views_put(views, &v);
 		free(files[i]);
 	}
 	free(files);

@@ -91,7 +91,7 @@ static int bind_json(sqlite3_stmt *st, int i, const json_t *j)
 	return j ? sqlite3_bind_text(st, i, json_dumps(j, flags), -1, free) : SQLITE_OK;
 }
 
-static int prepare(struct store *s, sqlite3_stmt **out, struct err *e, const char *sql,
+static int store_prepare(struct store *s, sqlite3_stmt **out, struct err *e, const char *sql,
 	const char *types, va_list ap)
 {
 	sqlite3_stmt *st = NULL;
@@ -129,7 +129,7 @@ int store_statement(
 	int rc;
 
 	va_start(ap, types);
-	rc = prepare(s, out, e, sql, types, ap);
+	rc = store_prepare(s, out, e, sql, types, ap);
 	va_end(ap);
 	return rc;
 }
@@ -142,7 +142,7 @@ int store_do(
 	int rc;
 
 	va_start(ap, types);
-	rc = prepare(s, &st, e, sql, types, ap);
+	rc = store_prepare(s, &st, e, sql, types, ap);
 	va_end(ap);
 	if (!rc && sqlite3_step(st) != SQLITE_DONE)
 		rc = store_fail(s, e, doing);

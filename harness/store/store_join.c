@@ -91,7 +91,7 @@ static int one_number(struct store *s, const char *sql, int64_t *out, struct err
 }
 
 /* What judging needs to know of one shard. */
-static int describe(
+static int store_join_describe(
 	struct store *from, const struct shift *by, int64_t last, json_t *parts, struct err *e)
 {
 	json_auto_t *own = NULL, *servers = NULL;
@@ -115,7 +115,8 @@ static int describe(
 	return rc;
 }
 
-static int add(struct store *s, struct store *from, struct shift *by, json_t *parts, struct err *e)
+static int store_join_add(
+	struct store *s, struct store *from, struct shift *by, json_t *parts, struct err *e)
 {
 	int64_t last = by->attempt;
 	int rc = attach(s, from, e) ?: copy_tables(s, from, *by, e)
@@ -125,7 +126,7 @@ static int add(struct store *s, struct store *from, struct shift *by, json_t *pa
 	rc = rc ?: store_exec(s, "DETACH shard", e, "detach a shard");
 	if (!rc && last < by->attempt)
 		last = by->attempt;
-	rc = rc ?: describe(from, by, last, parts, e);
+	rc = rc ?: store_join_describe(from, by, last, parts, e);
 	by->attempt = last;
 	return rc;
 }
@@ -213,7 +214,7 @@ int store_join(struct store *const from[], size_t n, struct store **out, struct 
 	int rc = store_open_joined(from, n, &s, e);
 
 	for (size_t i = 0; i < n && !rc; i++) {
-		rc = add(s, from[i], &by, parts, e);
+		rc = store_join_add(s, from[i], &by, parts, e);
 		rc = rc
 			?: one_number(from[i], "SELECT count(*) FROM cell WHERE training",
 				   &training, e);

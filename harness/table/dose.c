@@ -52,7 +52,7 @@ static bool same_name(const char *a, const char *b)
 	return name_length(a) == name_length(b) && !strncmp(a, b, name_length(a));
 }
 
-static const json_t *value_of(const struct doses *d, size_t fault, const char *param)
+static const json_t *dose_value_of(const struct doses *d, size_t fault, const char *param)
 {
 	return jget(jget(d->params, d->v.names[SCORE_FAULT][fault]), param);
 }
@@ -70,7 +70,7 @@ static const char *varying(const struct doses *d, size_t fault)
 		for (size_t f = 0; f < d->v.n[SCORE_FAULT]; f++)
 			differs = differs ||
 				(same_name(labels[f], labels[fault]) &&
-					!json_equal(value, value_of(d, f, key)));
+					!json_equal(value, dose_value_of(d, f, key)));
 		if (differs && found)
 			return NULL;
 		if (differs)
@@ -136,7 +136,7 @@ static void find_sweeps(struct doses *d)
 		for (size_t i = f; i < n; i++)
 			if (same_name(labels[i], labels[f]))
 				s->list[s->n++] = (struct strength){.fault = i,
-					.value = json_number_value(value_of(d, i, param))};
+					.value = json_number_value(dose_value_of(d, i, param))};
 		qsort(s->list, s->n, sizeof(*s->list), by_value);
 		texts(d, s);
 	}
@@ -168,7 +168,7 @@ struct share {
 	unsigned hits, n;
 };
 
-static struct share count(
+static struct share dose_count(
 	const struct doses *d, size_t detector, size_t fault, const struct dose_column *c)
 {
 	struct share sum = {0};
@@ -190,7 +190,7 @@ static const struct strength *smallest(const struct doses *d, size_t detector,
 	const struct strength *found = NULL;
 
 	for (size_t i = s->n; i-- > 0; found = &s->list[i]) {
-		struct share sum = count(d, detector, s->list[i].fault, c);
+		struct share sum = dose_count(d, detector, s->list[i].fault, c);
 		double low, high;
 
 		score_interval(sum.hits, sum.n, 0.95, &low, &high);
@@ -236,7 +236,7 @@ static void put_sweep(const struct doses *d, struct grid *g, size_t detector, co
 				put_smallest(d, g, detector, s, c);
 				continue;
 			}
-			sum = count(d, detector, s->list[k].fault, c);
+			sum = dose_count(d, detector, s->list[k].fault, c);
 			grid_count(g, sum.n);
 			grid_rate(g, true, sum.hits, sum.n);
 		}
@@ -319,7 +319,7 @@ static json_t *strength_json(const struct doses *d, size_t detector, const struc
 	json_t *scores = json_object();
 
 	for (const struct dose_column *c = d->columns; c < d->columns + d->n_columns; c++) {
-		struct share sum = count(d, detector, s->fault, c);
+		struct share sum = dose_count(d, detector, s->fault, c);
 
 		json_object_set_new(scores, c->name,
 			json_pack("{s:i, s:o}", "n", (int)sum.n, c->wrong ? "fp" : "tp",

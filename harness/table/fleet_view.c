@@ -14,7 +14,7 @@ static int order(double a, double b)
 	return (a < b) - (a > b);
 }
 
-static int number(uint64_t a, uint64_t b)
+static int fleet_view_number(uint64_t a, uint64_t b)
 {
 	return (a > b) - (a < b);
 }
@@ -71,21 +71,22 @@ static uint32_t whom(const struct fleet_finding *f)
 
 static int same(const struct fleet_entry *a, const struct fleet_entry *b)
 {
-	return number(whom_kind(&a->f), whom_kind(&b->f)) ?: number(whom(&a->f), whom(&b->f));
+	return fleet_view_number(whom_kind(&a->f), whom_kind(&b->f))
+		?: fleet_view_number(whom(&a->f), whom(&b->f));
 }
 
 static int by_whom(const void *a, const void *b)
 {
 	const struct fleet_entry *x = a, *y = b;
 
-	return same(x, y) ?: number(x->first, y->first) ?: order(x->f.severity, y->f.severity);
+	return same(x, y) ?: fleet_view_number(x->first, y->first) ?: order(x->f.severity, y->f.severity);
 }
 
 static int by_severity(const void *a, const void *b)
 {
 	const struct fleet_entry *x = a, *y = b;
 
-	return number(x->f.waits, y->f.waits) ?: order(x->f.severity, y->f.severity)
+	return fleet_view_number(x->f.waits, y->f.waits) ?: order(x->f.severity, y->f.severity)
 			?: by_whom(a, b);
 }
 
@@ -93,11 +94,11 @@ static int by_window(const void *a, const void *b)
 {
 	const struct fleet_entry *x = a, *y = b;
 
-	return number(x->first, y->first) ?: by_severity(a, b);
+	return fleet_view_number(x->first, y->first) ?: by_severity(a, b);
 }
 
 /* Adds a row of the same window as the entry's last, or of a later one. */
-static void join(struct fleet_entry *into, const struct fleet_entry *row)
+static void fleet_view_join(struct fleet_entry *into, const struct fleet_entry *row)
 {
 	struct fleet_finding f = row->f.severity > into->f.severity ? row->f : into->f;
 	bool other = row->first != into->last;
@@ -133,7 +134,7 @@ static void merge(struct fleet_view *v)
 		qsort(v->rows, v->n_rows, sizeof(*v->rows), by_whom);
 	for (size_t i = 0; i < v->n_rows; i++) {
 		if (last && !same(last, &v->rows[i])) {
-			join(last, &v->rows[i]);
+			fleet_view_join(last, &v->rows[i]);
 		} else {
 			last = &v->entries[v->n_entries++];
 			*last = v->rows[i];
@@ -148,7 +149,7 @@ static int by_rank(const void *a, const void *b)
 {
 	const struct fleet_rank *x = a, *y = b;
 
-	return order(x->severity, y->severity) ?: number(x->member, y->member);
+	return order(x->severity, y->severity) ?: fleet_view_number(x->member, y->member);
 }
 
 static void rank_members(struct fleet_view *v)

@@ -19,7 +19,7 @@ struct grid_line {
 };
 
 /* 'width' 0: as wide as it is. */
-static void put(struct grid_line *l, int gap, int width, bool right, const char *text)
+static void grid_pages_put(struct grid_line *l, int gap, int width, bool right, const char *text)
 {
 	int n = snprintf(l->text + l->len, sizeof(l->text) - l->len, "%*s%*.*s", gap, "",
 		right ? width : -width, width && !right ? width : (int)sizeof(l->text), text);
@@ -99,7 +99,7 @@ static int put_gap(const struct grid_block *b, size_t column, struct grid_line *
 
 	if (!b->g->bar || p->group <= b->first || p[-1].group == p->group)
 		return p->look.gap;
-	put(l, 0, 0, false, b->g->bar);
+	grid_pages_put(l, 0, 0, false, b->g->bar);
 	return 0;
 }
 
@@ -146,7 +146,7 @@ static void text_group_heads(const struct grid_block *b, FILE *f)
 				done[group - 1] += (size_t)n;
 				more = more || text[n];
 			}
-			put(&l, gap, 0, false, "");
+			grid_pages_put(&l, gap, 0, false, "");
 			if (l.len + (size_t)width < sizeof(l.text))
 				l.len += (size_t)snprintf(l.text + l.len, sizeof(l.text) - l.len,
 					"%-*.*s", width, n, text);
@@ -161,7 +161,7 @@ static void put_line(int indent, const char *text, FILE *f)
 {
 	struct grid_line l = {0};
 
-	put(&l, indent, 0, false, text);
+	grid_pages_put(&l, indent, 0, false, text);
 	end_line(&l, f);
 }
 
@@ -227,7 +227,7 @@ static void text_row(struct grid_block *b, const struct grid_cell *cells, FILE *
 		if (look->flags & GRID_CUT && look->width &&
 			(int)strlen(text) + indent > look->width)
 			text = cut_label(b, text, look->width - indent, buf, sizeof(buf));
-		put(&l, put_gap(b, i, &l) + indent, look->width - indent,
+		grid_pages_put(&l, put_gap(b, i, &l) + indent, look->width - indent,
 			(look->flags & (GRID_RIGHT | GRID_LABEL)) == GRID_RIGHT, text);
 		if (cells && g->out->colour && look->width > indent)
 			mark(&l, (size_t)(look->width - indent), strlen(text),
@@ -255,13 +255,13 @@ static void text_sentence(const struct grid *g, const struct grid_cell *cells)
 
 		if (!grid_is_for(&g->columns[i], TABLE_TEXT))
 			continue;
-		put(&l, 0, 0, false, look->flags & GRID_LABEL || !l.len ? "" : before);
+		grid_pages_put(&l, 0, 0, false, look->flags & GRID_LABEL || !l.len ? "" : before);
 		if (look->flags & GRID_LABEL)
-			put(&l, 0, 0, false, l.len ? ", " : "");
+			grid_pages_put(&l, 0, 0, false, l.len ? ", " : "");
 		else
-			put(&l, 0, 0, false, look->head);
+			grid_pages_put(&l, 0, 0, false, look->head);
 		before = look->flags & GRID_LABEL ? ": " : ", ";
-		put(&l, !(look->flags & GRID_LABEL), 0, false,
+		grid_pages_put(&l, !(look->flags & GRID_LABEL), 0, false,
 			grid_cell_text(look, &cells[i], TABLE_TEXT, buf, sizeof(buf)));
 	}
 	sheet_words(g->out, "%s", l.text);

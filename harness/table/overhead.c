@@ -36,7 +36,7 @@ void overhead_free(struct overhead *o)
 	free(o);
 }
 
-static size_t find(const struct name_list *s, const char *name)
+static size_t overhead_find(const struct name_list *s, const char *name)
 {
 	size_t i;
 
@@ -48,7 +48,7 @@ static size_t find(const struct name_list *s, const char *name)
 /* Index of 'name', which is added if it is new. */
 static size_t intern(struct name_list *s, const char *name)
 {
-	size_t i = find(s, name);
+	size_t i = overhead_find(s, name);
 
 	if (i == s->n) {
 		s->list = alloc_resize(s->list, ++s->n, sizeof(*s->list));
@@ -264,7 +264,7 @@ struct overhead_cell overhead_measure(const struct overhead *o, size_t w, size_t
 int overhead_cell(const struct overhead *o, const char *workload, const char *tracer,
 	struct overhead_cell *out)
 {
-	size_t w = find(&o->workloads, workload), k = find(&o->tracers, tracer);
+	size_t w = overhead_find(&o->workloads, workload), k = overhead_find(&o->tracers, tracer);
 
 	if (w == o->workloads.n || k == o->tracers.n || !overhead_measure(o, w, k).pairs)
 		return -ENOENT;
@@ -317,7 +317,7 @@ double overhead_pairs_needed(const struct overhead *o, size_t w, bool cpu)
 
 double overhead_pairs(const struct overhead *o, const char *workload, bool cpu)
 {
-	size_t w = find(&o->workloads, workload);
+	size_t w = overhead_find(&o->workloads, workload);
 
 	return w < o->workloads.n ? overhead_pairs_needed(o, w, cpu) : NAN;
 }

@@ -280,7 +280,7 @@ static void put_ratio(struct grid *g, struct overhead_ratio r)
 	grid_number(g, r.high);
 }
 
-static void fill(const struct overhead *o, struct grid *g)
+static void overhead_pages_fill(const struct overhead *o, struct grid *g)
 {
 	static const struct grid_column list[] = {{"tracer"}, {"workload"}, {"pairs"},
 		{"mean_s", .number = "%.4f"}, {"untraced_mean_s", .number = "%.4f"},
@@ -332,7 +332,7 @@ int overhead_render(const struct overhead *o, enum table_format format,
 		print_page(o, &v);
 		return sheet_end(&v.out);
 	}
-	fill(o, &g);
+	overhead_pages_fill(o, &g);
 	if (format == TABLE_CSV) {
 		grid_print(&g);
 		return sheet_end(&v.out);

@@ -128,7 +128,7 @@ static void count_places(struct paper_view *b, size_t d)
 	sheet_blank(&b->v.out, 0);
 }
 
-static void print(const struct look *l, struct grid *g, const char *cells)
+static void paper_look_print(const struct look *l, struct grid *g, const char *cells)
 {
 	struct tables *v = &l->b->v;
 	char names[256] = "";
@@ -204,7 +204,7 @@ int paper_look(struct paper_view *b)
 			draw(&l, &g, cells);
 			return 0;
 		}
-		print(&l, &g, cells);
+		paper_look_print(&l, &g, cells);
 	}
 	return v->out.format == TABLE_SVG ? -ENOENT : 0;
 }

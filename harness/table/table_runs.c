@@ -45,7 +45,7 @@ static unsigned hits_of(const struct score *s, bool wrong)
 	return wrong ? s->alarms : s->hits;
 }
 
-static void add(struct tables *v, struct changes *c, struct change new)
+static void table_runs_add(struct tables *v, struct changes *c, struct change new)
 {
 	unsigned a, b;
 
@@ -93,10 +93,10 @@ static struct changes changes_of(struct tables *v)
 	for (size_t d = 0; d < v->n[SCORE_DETECTOR]; d++)
 		for (size_t r = 1; r < v->n[SCORE_WORKLOAD] && !tables_is_null(v, d); r++)
 			for (int f = ALL; f < (int)v->n[SCORE_FAULT]; f++) {
-				add(v, &c, (struct change){d, r, f});
-				add(v, &c, (struct change){d, r, f, .wrong = true});
+				table_runs_add(v, &c, (struct change){d, r, f});
+				table_runs_add(v, &c, (struct change){d, r, f, .wrong = true});
 				if (f == ALL)
-					add(v, &c,
+					table_runs_add(v, &c,
 						(struct change){
 							d, r, f, .control = true, .wrong = true});
 			}

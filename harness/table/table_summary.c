@@ -233,7 +233,7 @@ json_t *table_summary_json(struct tables *v)
 }
 
 /* "right server: X is above A, B; not distinguishable from C" */
-static void compare(struct tables *v, const struct total *totals, size_t count,
+static void table_summary_compare(struct tables *v, const struct total *totals, size_t count,
 	const struct pair *pairs, size_t n, size_t i)
 {
 	static const char *const words[] = {"above", "below", "not distinguishable from"};
@@ -350,7 +350,7 @@ void table_summary(struct tables *v)
 	for (size_t i = 0; i < count; i++) {
 		if (totals[i].null)
 			continue;
-		compare(v, totals, count, pairs, n, i);
+		table_summary_compare(v, totals, count, pairs, n, i);
 		if (score_causes(v->t) && totals[i].faulty.named)
 			print_causes(v, &totals[i]);
 		print_abstentions(v, &totals[i]);

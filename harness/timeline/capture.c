@@ -140,7 +140,7 @@ static int look_at_op(struct drawing *d, const struct app_op *op, struct err *e)
 	return 0;
 }
 
-static int look(struct drawing *d, struct err *e)
+static int capture_look(struct drawing *d, struct err *e)
 {
 	int rc = 0;
 
@@ -181,7 +181,8 @@ static void add_words(struct drawing *d)
 	d->away = timeline_word(d->t, "away_ns");
 }
 
-static void number(struct timeline_slice *s, struct timeline_arg *args, uint32_t key, int64_t value)
+static void capture_number(
+	struct timeline_slice *s, struct timeline_arg *args, uint32_t key, int64_t value)
 {
 	args[s->n_args++] = (struct timeline_arg){key, TIMELINE_NUMBER, value};
 }
@@ -203,21 +204,21 @@ static void add_arguments(struct drawing *d, const struct app_op *op, struct tim
 		text(d, s, args, d->file,
 			*app_file(d->trace, file)->path ? app_file(d->trace, file)->path : ".");
 	if (op->offset >= 0)
-		number(s, args, d->offset, op->offset);
+		capture_number(s, args, d->offset, op->offset);
 	if (op->size)
-		number(s, args, d->size, (int64_t)op->size);
+		capture_number(s, args, d->size, (int64_t)op->size);
 	if (op->result < 0) {
 		const char *name = op->result > -4096 ? strerrorname_np((int)-op->result) : NULL;
 
 		text(d, s, args, d->error, name ? name : "?");
 		s->flags |= TIMELINE_FAILED;
 	} else if (is_read(op) || is_write(op)) {
-		number(s, args, d->result, op->result);
+		capture_number(s, args, d->result, op->result);
 	}
 	if (op->compute_ns)
-		number(s, args, d->computed, (int64_t)op->compute_ns);
+		capture_number(s, args, d->computed, (int64_t)op->compute_ns);
 	if (op->away_ns)
-		number(s, args, d->away, (int64_t)op->away_ns);
+		capture_number(s, args, d->away, (int64_t)op->away_ns);
 }
 
 static uint32_t add_call(struct drawing *d, int32_t track, const struct app_op *op)
@@ -543,7 +544,7 @@ int capture_timeline(const struct app_trace *t, json_t *const *replays, size_t n
 	int rc;
 
 	*d = (struct drawing){.trace = t, .o = o, .t = out};
-	rc = look(d, e);
+	rc = capture_look(d, e);
 	if (!rc) {
 		add_words(d);
 		add_notes(d);

@@ -146,7 +146,7 @@ static void add_missing(struct cell_found *found, const char *text)
 }
 
 /* What the first reading says: how much there is to show. */
-static void look(struct filling *c, struct cell_found *found)
+static void cell_look(struct filling *c, struct cell_found *found)
 {
 	const struct flow_counts *n = flow_counts(flows_flow(c->flows));
 	const char *trouble;
@@ -216,7 +216,7 @@ static int64_t in_ns(double s)
 	return s > 9e9 ? INT64_MAX / 2 : s < -9e9 ? INT64_MIN / 4 : (int64_t)llround(s * 1e9);
 }
 
-static int begin(struct filling *c, struct store *s, struct cell_found *found, struct err *e)
+static int cell_begin(struct filling *c, struct store *s, struct cell_found *found, struct err *e)
 {
 	const json_t *cluster = jget(jget(c->row, "detail"), "reduction");
 	int rc = 0;
@@ -243,7 +243,7 @@ static int begin(struct filling *c, struct store *s, struct cell_found *found, s
 	return 0;
 }
 
-static void tell(struct filling *c, struct cell_found *found)
+static void cell_tell(struct filling *c, struct cell_found *found)
 {
 	found->track = c->root;
 	for (size_t i = 0; i < c->n_nodes && i < CELL_NODES; i++) {
@@ -254,12 +254,12 @@ static void tell(struct filling *c, struct cell_found *found)
 		cell_note(c, "missing", "%s", found->missing);
 }
 
-static int fill(struct filling *c, struct store *s, struct cell_found *found, struct err *e)
+static int cell_fill(struct filling *c, struct store *s, struct cell_found *found, struct err *e)
 {
 	auto_free char *fs = NULL, *name = NULL, *title = cell_title(s, c->row);
 	auto_free char *folder = places_folder(store_folder(s), c->row);
 	auto_free char *written = writing_name(c->row);
-	int rc = begin(c, s, found, e);
+	int rc = cell_begin(c, s, found, e);
 	struct err unread;
 
 	rc = rc ?: choose_fs(c, s, found, &fs, e);
@@ -267,7 +267,7 @@ static int fill(struct filling *c, struct store *s, struct cell_found *found, st
 	if (rc)
 		return rc;
 	find_nodes(c);
-	look(c, found);
+	cell_look(c, found);
 	cell_words(c);
 	if (c->logs_to_s > 0)
 		cell_note(c, "recording",
@@ -288,7 +288,7 @@ static int fill(struct filling *c, struct store *s, struct cell_found *found, st
 	if (cell_readings(c, folder, &unread))
 		add_missing(found, unread.text);
 	rc = cell_marks(c, s, e);
-	tell(c, found);
+	cell_tell(c, found);
 	return rc;
 }
 
@@ -296,7 +296,7 @@ int cell_timeline(struct store *s, const json_t *row, const struct cell_options 
 	struct timeline *t, struct cell_found *found, struct err *e)
 {
 	struct filling c = {.t = t, .o = o, .row = row};
-	int rc = fill(&c, s, found, e);
+	int rc = cell_fill(&c, s, found, e);
 
 	flows_free(c.flows);
 	for (size_t i = 0; i < c.n_nodes; i++) {

@@ -104,7 +104,7 @@ int32_t cell_group(struct filling *c, struct cell_node *n, enum cell_group group
 /* ---- threads ---- */
 
 /* It is valid until the next one is asked for. */
-static struct cell_thread *find(struct cell_threads *t, uint64_t key)
+static struct cell_thread *cell_tracks_find(struct cell_threads *t, uint64_t key)
 {
 	uint64_t i = map_get(&t->index, key);
 
@@ -141,7 +141,7 @@ static int32_t named_track(struct filling *c, int32_t parent, enum timeline_kind
 static int32_t process_track(
 	struct filling *c, uint32_t node, enum cell_log log, int32_t parent, uint32_t pid)
 {
-	struct cell_thread *p = find(&c->processes, key_of(node, log, parent, pid));
+	struct cell_thread *p = cell_tracks_find(&c->processes, key_of(node, log, parent, pid));
 
 	if (!p->known) {
 		p->known = true;
@@ -162,7 +162,7 @@ static struct cell_thread *other_thread(struct filling *c, struct cell_node *n)
 struct cell_thread *cell_thread(struct filling *c, uint32_t node, enum cell_log log, int32_t parent,
 	uint32_t pid, uint32_t tid)
 {
-	struct cell_thread *t = find(&c->threads, key_of(node, log, parent, tid));
+	struct cell_thread *t = cell_tracks_find(&c->threads, key_of(node, log, parent, tid));
 	struct cell_node *n = &c->nodes[node];
 
 	if (t->known)

@@ -111,7 +111,7 @@ static bool may_post(const struct loopback *l, const char *method)
 }
 
 /* Keeps what has come of the body, up to the limit. */
-static void keep(
+static void loopback_keep(
 	const struct loopback *l, struct loopback_request *r, const char *upload, size_t size)
 {
 	if (size > l->spec.body_max - r->size) {
@@ -140,7 +140,7 @@ static enum MHD_Result serve(void *ctx, struct MHD_Connection *c, const char *ur
 	}
 	if (*upload_size) {
 		if (may_post(l, method) && may_ask(l, c) && !r->too_large)
-			keep(l, r, upload, *upload_size);
+			loopback_keep(l, r, upload, *upload_size);
 		*upload_size = 0;
 		return MHD_YES;
 	}
@@ -205,7 +205,7 @@ static int listen_on(struct loopback *l, int *out, struct err *e)
 	return 0;
 }
 
-static int start(struct loopback *l, struct err *e)
+static int loopback_start(struct loopback *l, struct err *e)
 {
 	const struct loopback_spec *s = &l->spec;
 	const unsigned flags = MHD_USE_INTERNAL_POLLING_THREAD |
@@ -233,7 +233,7 @@ int loopback_open(const struct loopback_spec *spec, struct loopback **out, struc
 	l->spec = *spec;
 	rc = make_token(l, e);
 	if (!rc)
-		rc = start(l, e);
+		rc = loopback_start(l, e);
 	if (rc)
 		loopback_close(l);
 	else

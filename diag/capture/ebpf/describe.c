@@ -16,7 +16,7 @@ enum {
 };
 
 /* Names from the last one to the root, each ended by NUL, into one path. */
-static void join(const char *parts, uint32_t size, char *out, size_t room)
+static void describe_join(const char *parts, uint32_t size, char *out, size_t room)
 {
 	size_t at = 0;
 
@@ -121,7 +121,7 @@ bool describe_fd(const struct ev_fd *ev, uint32_t size, struct record_fd *f, cha
 	if (ev->h.flags & FD_PSEUDO)
 		snprintf(path, PARTS_MAX, "/%s", name);
 	else
-		join(ev->text, ev->size, path, PARTS_MAX);
+		describe_join(ev->text, ev->size, path, PARTS_MAX);
 	n = strlen(path);
 	if (ev->h.flags & FD_CUT) {
 		memmove(path + 4, path, n + 1);

@@ -226,7 +226,7 @@ static void follow_what_is_there(struct ebpf *x)
 
 /* The life of the programs: prepared (opened, their constants set), loaded (verified by the kernel,
  * their maps made; nothing runs), attached (they run for every call), detached, closed. */
-static int prepare(struct ebpf *x, struct err *e)
+static int ebpf_prepare(struct ebpf *x, struct err *e)
 {
 	const struct trace_request *r = x->r;
 	struct ebpf_bpf *skel;
@@ -316,7 +316,7 @@ static int set_cgroup(struct ebpf *x, const char *path, struct err *e)
 	return rc;
 }
 
-static int compare(const void *a, const void *b)
+static int ebpf_compare(const void *a, const void *b)
 {
 	uint64_t p = *(const uint64_t *)a, q = *(const uint64_t *)b;
 
@@ -350,7 +350,7 @@ out:
 	if (x->skel->bss->n_bias < BIAS_CALLS)
 		return 0;
 	memcpy(ns, x->skel->bss->bias_ns, sizeof(ns));
-	qsort(ns, BIAS_CALLS, sizeof(ns[0]), compare);
+	qsort(ns, BIAS_CALLS, sizeof(ns[0]), ebpf_compare);
 	return (int64_t)ns[BIAS_CALLS / 2];
 }
 
@@ -587,7 +587,7 @@ static void take_orders(struct ebpf *x)
 }
 
 /* Until all have ended, a signal says stop, or the log fails. */
-static void run(struct ebpf *x)
+static void ebpf_run(struct ebpf *x)
 {
 	const volatile uint64_t *live = &x->skel->bss->live;
 	int stop;
@@ -667,7 +667,7 @@ static void close_all(struct ebpf *x)
 	ebpf_bpf__destroy(x->skel);
 }
 
-static int start(struct ebpf *x, struct err *e)
+static int ebpf_start(struct ebpf *x, struct err *e)
 {
 	const struct trace_filter *f = &x->r->filter;
 	int rc = add_numbers(x->skel->maps.tids, f->tids, f->n_tids, 0, e);
@@ -700,7 +700,7 @@ int ebpf_trace(const struct trace_request *r, struct err *why)
 	struct err e;
 	int rc, code = 0;
 
-	rc = prepare(&x, why);
+	rc = ebpf_prepare(&x, why);
 	if (rc == 0)
 		rc = load(&x, why);
 	if (rc == 0)
@@ -734,7 +734,7 @@ int ebpf_trace(const struct trace_request *r, struct err *why)
 	}
 	set_clock(&x);
 	trace_signals();
-	rc = start(&x, &e);
+	rc = ebpf_start(&x, &e);
 	if (rc < 0) {
 		unlink(r->out);
 		code = trace_complain(
@@ -744,7 +744,7 @@ int ebpf_trace(const struct trace_request *r, struct err *why)
 	if (!choice_is_all(&x.choice))
 		x.failed = mark(&x, &x.err);
 	trace_ready(r);
-	run(&x);
+	ebpf_run(&x);
 	lost = detach(&x);
 	if (r->command) {
 		while (waitpid(x.child, &x.child_status, x.left ? WNOHANG : 0) < 0 &&

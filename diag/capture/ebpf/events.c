@@ -508,7 +508,7 @@ static void thread_drop(struct ebpf_events *x, uint32_t tid)
 	x->thread[tid] = NULL;
 }
 
-static void forget(struct ebpf_events *x, uint32_t tid)
+static void events_forget(struct ebpf_events *x, uint32_t tid)
 {
 	uint32_t pid = x->thread[tid]->pid;
 	struct event_process *p = x->process[pid];
@@ -623,7 +623,7 @@ int events_feed(struct ebpf_events *x, const struct ev *ev, uint32_t size)
 	t = x->thread[ev->tid];
 	if (t && t->pid != ev->pid) {
 		/* Its end was lost, and the number has been given again. */
-		forget(x, ev->tid);
+		events_forget(x, ev->tid);
 		t = NULL;
 	}
 	if (t && t->signal.signo && ev->type != EV_EXIT && ev->type != EV_FD &&

@@ -112,7 +112,7 @@ static uint64_t rounded(uint32_t size)
 }
 
 /* Looks what the ring has to give next. */
-static void look(const struct rings *r, struct ring *ring)
+static void rings_look(const struct rings *r, struct ring *ring)
 {
 	ring->next_ns = UINT64_MAX;
 	for (;;) {
@@ -142,14 +142,14 @@ const struct ev *rings_next(struct rings *r, uint64_t until_ns, uint32_t *size)
 		r->last->at += r->last_size;
 		if (r->last->at - *r->last->consumer >= RELEASE_BYTES)
 			__atomic_store_n(r->last->consumer, r->last->at, __ATOMIC_RELEASE);
-		look(r, r->last);
+		rings_look(r, r->last);
 		r->last = NULL;
 	}
 	for (int i = 0; i < r->n; i++) {
 		struct ring *ring = &r->ring[i];
 
 		if (ring->next_ns == UINT64_MAX)
-			look(r, ring);
+			rings_look(r, ring);
 		if (ring->next_ns != UINT64_MAX && ring->next_ns <= until_ns &&
 			(!first || ring->next_ns < first->next_ns))
 			first = ring;

@@ -91,7 +91,7 @@ static void emit(struct sums *s, const struct sum_key *k, const struct sum *v)
 	s->spec.fn(s->spec.ctx, &rec);
 }
 
-static void take(struct sums *s, const struct sum_key *k)
+static void sums_take(struct sums *s, const struct sum_key *k)
 {
 	struct sum all = {0};
 
@@ -144,7 +144,7 @@ int sums_read(struct sums *s, int64_t now_ns)
 	if (n)
 		qsort(s->keys, n, sizeof(*s->keys), by_second);
 	for (size_t i = 0; i < n && s->keys[i].second < over_s; i++)
-		take(s, &s->keys[i]);
+		sums_take(s, &s->keys[i]);
 	return 0;
 }
 

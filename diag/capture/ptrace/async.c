@@ -22,7 +22,7 @@ struct async_op {
 	struct record_call call;
 };
 
-static int compare(const void *a, const void *b)
+static int async_compare(const void *a, const void *b)
 {
 	const struct async_op *p = a, *q = b;
 
@@ -58,23 +58,23 @@ static void emit(struct tracer *t, const struct async_op *op, int64_t now_ns, bo
 
 static void drop(struct tracer *t, struct async_op *op)
 {
-	tdelete(op, &t->asyncs, compare);
+	tdelete(op, &t->asyncs, async_compare);
 	t->n_asyncs--;
 	free(op);
 }
 
-static struct async_op *find(struct tracer *t, pid_t pid, uint64_t iocb)
+static struct async_op *async_find(struct tracer *t, pid_t pid, uint64_t iocb)
 {
 	struct async_op key = {.pid = pid, .iocb = iocb};
-	struct async_op *const *at = tfind(&key, &t->asyncs, compare);
+	struct async_op *const *at = tfind(&key, &t->asyncs, async_compare);
 
 	return at ? *at : NULL;
 }
 
 /* False: no room. */
-static bool keep(struct tracer *t, const struct async_op *op)
+static bool ptrace_async_keep(struct tracer *t, const struct async_op *op)
 {
-	struct async_op *was = find(t, op->pid, op->iocb), *new;
+	struct async_op *was = async_find(t, op->pid, op->iocb), *new;
 
 	if (was) {
 		lose(t, 1); /* the end of the one before was not seen */
@@ -84,7 +84,7 @@ static bool keep(struct tracer *t, const struct async_op *op)
 	if (!new)
 		return false;
 	*new = *op;
-	if (!tsearch(new, &t->asyncs, compare)) {
+	if (!tsearch(new, &t->asyncs, async_compare)) {
 		free(new);
 		return false;
 	}
@@ -115,7 +115,8 @@ static bool is_disk(const struct fd_state *f)
 }
 
 /* False: no room. */
-static bool add(struct tracer *t, struct tracee_thread *th, uint64_t iocb, const struct iocb *cb)
+static bool async_add(
+	struct tracer *t, struct tracee_thread *th, uint64_t iocb, const struct iocb *cb)
 {
 	const bool sync = cb->aio_lio_opcode == IOCB_CMD_FSYNC ||
 		cb->aio_lio_opcode == IOCB_CMD_FDSYNC;
@@ -140,7 +141,7 @@ static bool add(struct tracer *t, struct tracee_thread *th, uint64_t iocb, const
 		op.call.args[2] = cb->aio_nbytes;
 		op.call.args[3] = (uint64_t)cb->aio_offset;
 	}
-	return !call_wanted(&t->filter, &op.call) || keep(t, &op);
+	return !call_wanted(&t->filter, &op.call) || ptrace_async_keep(t, &op);
 }
 
 void async_submit(struct tracer *t, struct tracee_thread *th)
@@ -158,7 +159,7 @@ void async_submit(struct tracer *t, struct tracee_thread *th)
 		if (checked != cb.aio_fildes)
 			fds_check(t, th, (int)cb.aio_fildes);
 		checked = cb.aio_fildes;
-		if (!add(t, th, iocb, &cb))
+		if (!async_add(t, th, iocb, &cb))
 			return;
 		th->submitted++;
 	}
@@ -174,7 +175,7 @@ static void submitted(struct tracer *t, struct tracee_thread *th)
 		lose(t, taken - th->submitted);
 	for (uint64_t i = taken; i < th->submitted; i++) {
 		struct async_op *op = peek(th->tid, c->args[2] + 8 * i, &iocb, 8)
-			? find(t, th->process->pid, iocb)
+			? async_find(t, th->process->pid, iocb)
 			: NULL;
 
 		if (op && op->call.tid == c->tid && op->call.seq > c->seq)
@@ -191,7 +192,7 @@ static void reaped(struct tracer *t, struct tracee_thread *th, int64_t now_ns)
 		struct async_op *op = NULL;
 
 		if (peek(th->tid, c->args[3] + (uint64_t)i * sizeof(ev), &ev, sizeof(ev)))
-			op = find(t, th->process->pid, ev.obj);
+			op = async_find(t, th->process->pid, ev.obj);
 		if (!op)
 			continue;
 		op->call.result = ev.res;

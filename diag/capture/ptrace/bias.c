@@ -13,7 +13,7 @@
 
 enum { CALLS = 200 };
 
-static int compare(const void *a, const void *b)
+static int bias_compare(const void *a, const void *b)
 {
 	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
 
@@ -72,6 +72,6 @@ int64_t bias_measure_ns(void)
 		waitpid(pid, NULL, __WALL);
 	if (!n)
 		return 0;
-	qsort(service, n, sizeof(service[0]), compare);
+	qsort(service, n, sizeof(service[0]), bias_compare);
 	return service[n / 2];
 }

@@ -73,8 +73,8 @@ int fds_actions(struct tracer *t)
 
 /* Fills kind, path, tag and addresses of what 'fd' is to thread 'tid', which may have a table of
  * its own; false if there is no such descriptor. */
-static bool describe(struct tracer *t, struct tracee_process *p, pid_t tid, int fd, int64_t now_ns,
-	struct record_fd *f, char target[PATH_MAX])
+static bool fds_describe(struct tracer *t, struct tracee_process *p, pid_t tid, int fd,
+	int64_t now_ns, struct record_fd *f, char target[PATH_MAX])
 {
 	char link[48];
 	ssize_t n;
@@ -107,7 +107,7 @@ static bool fd_open(struct tracer *t, struct tracee_process *p, pid_t tid, int f
 	struct record rec = {.type = RECORD_FD};
 	char target[PATH_MAX];
 
-	if (!describe(t, p, tid, fd, clock_real_ns(), &rec.fd, target))
+	if (!fds_describe(t, p, tid, fd, clock_real_ns(), &rec.fd, target))
 		return false;
 	if (peer && rec.fd.kind == FD_SOCKET && rec.fd.remote.ss_family == AF_UNSPEC)
 		rec.fd.remote = *peer;
@@ -193,7 +193,7 @@ void fds_scan(struct tracer *t, struct tracee_process *p, int64_t since_ns)
 		if (d->d_name[0] < '0' || d->d_name[0] > '9')
 			continue;
 		fd = atoi(d->d_name);
-		if (!describe(t, p, p->pid, fd, since_ns, &rec.fd, target))
+		if (!fds_describe(t, p, p->pid, fd, since_ns, &rec.fd, target))
 			continue;
 		s = fdtable_get(t->fds, (uint32_t)p->pid, fd);
 		if (s && !strcmp(s->now.path, target))

@@ -8,7 +8,7 @@
 #include "diag/capture/ptrace/tracer.h"
 #include "diag/capture/capture.h"
 
-static int start(struct tracer *t, const struct trace_request *r, struct err *e)
+static int ptrace_start(struct tracer *t, const struct trace_request *r, struct err *e)
 {
 	size_t n = 0;
 	int rc;
@@ -25,7 +25,7 @@ static int start(struct tracer *t, const struct trace_request *r, struct err *e)
 }
 
 /* Until all have ended, a signal says stop, or the log fails (-errno). */
-static int run(struct tracer *t, const struct trace_request *r, struct err *e)
+static int ptrace_run(struct tracer *t, const struct trace_request *r, struct err *e)
 {
 	bool ready = false;
 	int rc = 1, stop;
@@ -74,7 +74,7 @@ int ptrace_trace(const struct trace_request *r, struct err *why)
 	}
 	t->filter = r->filter;
 	trace_signals();
-	rc = start(t, r, &e);
+	rc = ptrace_start(t, r, &e);
 	if (rc < 0) {
 		tracer_detach(t);
 		unlink(r->out);
@@ -82,7 +82,7 @@ int ptrace_trace(const struct trace_request *r, struct err *why)
 			r->command ? TRACE_EXIT_NO_PROGRAM : TRACE_EXIT_USAGE, e.text);
 		goto out;
 	}
-	rc = run(t, r, &e);
+	rc = ptrace_run(t, r, &e);
 	tracer_detach(t);
 	code = r->command ? trace_exit_code(t->child_status) : 0;
 	if (t->unseen[UNSEEN_RINGS])

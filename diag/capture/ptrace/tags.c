@@ -42,7 +42,7 @@ static uint64_t key_of(const struct file_tag *f)
 	return hash_mix(hash_mix(0, f->device), f->inode);
 }
 
-static struct tagged *find(const struct tags *t, const struct file_tag *f)
+static struct tagged *tags_find(const struct tags *t, const struct file_tag *f)
 {
 	size_t at = 0;
 	uint64_t i;
@@ -54,7 +54,7 @@ static struct tagged *find(const struct tags *t, const struct file_tag *f)
 }
 
 /* Where there is no memory for it, it is not remembered. */
-static void add(struct tags *t, const struct file_tag *f, uint64_t identity)
+static void tags_add(struct tags *t, const struct file_tag *f, uint64_t identity)
 {
 	struct tagged *v = vec_room(t->v, t->n, sizeof(*v));
 
@@ -112,9 +112,9 @@ bool tags_describe(struct tags *t, const char *link, int64_t now_ns, struct reco
 	if (!st.stx_ino)
 		return true;
 	identity = identity_of(link, &st);
-	known = find(t, &f->tag);
+	known = tags_find(t, &f->tag);
 	if (!known)
-		add(t, &f->tag, identity);
+		tags_add(t, &f->tag, identity);
 	else if (known->identity == identity)
 		f->tag = known->tag;
 	else

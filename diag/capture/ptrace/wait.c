@@ -117,7 +117,7 @@ static void move_to(pid_t tid)
 }
 
 /* Goes back if others want this core. */
-static void look(int64_t now_ns)
+static void wait_look(int64_t now_ns)
 {
 	int64_t delay_ns = run_delay_ns(), took_ns = now_ns - place.looked_ns;
 
@@ -151,7 +151,7 @@ static void choose_core(pid_t last)
 	if (++place.stops % SAME_STOPS)
 		return;
 	if (place.moved)
-		look(clock_ns(CLOCK_MONOTONIC));
+		wait_look(clock_ns(CLOCK_MONOTONIC));
 	else if (clock_ns(CLOCK_MONOTONIC) > place.resume_ns)
 		move_to(last);
 }

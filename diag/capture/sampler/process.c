@@ -40,7 +40,7 @@ static bool read_stat(pid_t pid, struct process_stat *out)
 	return there;
 }
 
-static int add(struct processes *p, pid_t pid)
+static int sampler_process_add(struct processes *p, pid_t pid)
 {
 	struct one one = {.pid = pid}, *more;
 
@@ -93,7 +93,7 @@ static void add_children(struct processes *p)
 
 				if (end == at)
 					break;
-				add(p, (pid_t)child);
+				sampler_process_add(p, (pid_t)child);
 			}
 			free(text);
 		}
@@ -108,7 +108,7 @@ int processes_new(const pid_t *pids, size_t n, struct processes **out, struct er
 	int rc = p ? 0 : err_errno(e, -ENOMEM, "cannot look at processes");
 
 	for (size_t i = 0; i < n && !rc; i++) {
-		rc = add(p, pids[i]);
+		rc = sampler_process_add(p, pids[i]);
 		if (rc)
 			err_set(e, rc, "there is no process %d", (int)pids[i]);
 	}

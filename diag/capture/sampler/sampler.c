@@ -89,7 +89,7 @@ static int write_reading(void *ctx, const struct sampled *g)
 }
 
 /* False: nobody is left. */
-static bool take(struct sampler *x)
+static bool sampler_take(struct sampler *x)
 {
 	struct sampler_snapshot *s = x->before, *before = x->now;
 	struct err ignored;
@@ -115,7 +115,7 @@ static bool take(struct sampler *x)
 /* False: nobody is left. */
 static bool tick(struct sampler *x)
 {
-	bool left = take(x), was_good = x->good, counts;
+	bool left = sampler_take(x), was_good = x->good, counts;
 	const struct sampler_snapshot *s = x->now;
 	int64_t last_ns = x->tick_ns, apart_ns = s->mono_ns - x->before->mono_ns, late_ns;
 
@@ -163,7 +163,7 @@ static bool tick_if_due(struct sampler *x)
 }
 
 /* Until all have ended, a signal says stop, or the log fails. */
-static void run(struct sampler *x)
+static void sampler_run(struct sampler *x)
 {
 	bool left = true;
 
@@ -262,7 +262,7 @@ int sampler_trace(const struct trace_request *r, struct err *why)
 		goto out;
 	}
 	on_time();
-	take(&x);
+	sampler_take(&x);
 	set_timer(&x);
 	trace_ready(r);
 	rc = r->command ? launch_go(&x.launch, &e) : 0;
@@ -271,7 +271,7 @@ int sampler_trace(const struct trace_request *r, struct err *why)
 		unlink(r->out);
 		goto out;
 	}
-	run(&x);
+	sampler_run(&x);
 	say_missed(&x);
 	code = r->command ? trace_exit_code(x.child_status) : TRACE_EXIT_OK;
 	if (x.failed)

@@ -157,7 +157,7 @@ static bool part_of(const struct thing *before, const struct thing *t, enum read
 	return true;
 }
 
-static void add(struct sampled *s, uint64_t raw)
+static void sampler_snapshot_add(struct sampled *s, uint64_t raw)
 {
 	double v = (double)raw * unit(s->what);
 
@@ -207,7 +207,7 @@ static int tell_apart(const struct parts *p, enum reading r)
 
 		if (!is_part(p, i, r, &raw))
 			continue;
-		add(&one, raw);
+		sampler_snapshot_add(&one, raw);
 		rc = p->each(p->ctx, &one);
 	}
 	return rc;
@@ -230,7 +230,7 @@ static int sum_up(const struct parts *p, const struct socket_peer *peer)
 			all[r].what = r;
 			all[r].peer = peer;
 			if (part_of(old, t, r, p->counts, &raw))
-				add(&all[r], raw);
+				sampler_snapshot_add(&all[r], raw);
 		}
 	}
 	for (enum reading r = first; r < end && !rc; r++) {

@@ -7,7 +7,7 @@
 #include "harness/base/hash.h"
 
 /* A number in decimal after blanks, ended by a blank, a line's end or the text's. */
-static bool number(const char **at, uint64_t *out)
+static bool text_number(const char **at, uint64_t *out)
 {
 	const char *p = *at;
 	uint64_t v = 0;
@@ -32,7 +32,7 @@ static size_t numbers(const char **at, uint64_t *out, size_t n)
 {
 	size_t i = 0;
 
-	while (i < n && number(at, &out[i]))
+	while (i < n && text_number(at, &out[i]))
 		i++;
 	return i;
 }
@@ -97,7 +97,7 @@ void text_cpus(const char *text, struct sampler_snapshot *s)
 		const char *at = line + 3;
 		struct thing *t;
 
-		if (strncmp(line, "cpu", 3) || *at < '0' || *at > '9' || !number(&at, &cpu) ||
+		if (strncmp(line, "cpu", 3) || *at < '0' || *at > '9' || !text_number(&at, &cpu) ||
 			numbers(&at, v, CPU_FIELDS) <= IDLE)
 			continue;
 		t = add_cpu(s, cpu);
@@ -123,7 +123,7 @@ void text_usage_percpu(const char *text, struct sampler_snapshot *s)
 {
 	uint64_t ns;
 
-	for (uint64_t cpu = 0; number(&text, &ns); cpu++) {
+	for (uint64_t cpu = 0; text_number(&text, &ns); cpu++) {
 		struct thing *t = add_cpu(s, cpu);
 
 		if (!t)
@@ -203,7 +203,7 @@ bool text_pressure(const char *text, uint64_t *some_us)
 	if (!at)
 		return false;
 	at += 7;
-	return *at != ' ' && *at != '\t' && number(&at, some_us);
+	return *at != ' ' && *at != '\t' && text_number(&at, some_us);
 }
 
 bool text_named(const char *text, const char *name, uint64_t *out)
@@ -216,7 +216,7 @@ bool text_named(const char *text, const char *name, uint64_t *out)
 		if (strncmp(line, name, n) || (*at != ' ' && *at != ':'))
 			continue;
 		at += *at == ':';
-		return number(&at, out);
+		return text_number(&at, out);
 	}
 	return false;
 }
@@ -278,7 +278,7 @@ bool text_process_stat(const char *text, struct process_stat *out)
 		at += strspn(at, " ");
 		if (*at == '-') /* negative: tpgid without a terminal, priorities; not used here */
 			at++;
-		if (!number(&at, &v[i]))
+		if (!text_number(&at, &v[i]))
 			return false;
 	}
 	*out = (struct process_stat){.state = state,
@@ -311,7 +311,8 @@ void text_io(const char *text, struct thing *t)
 			const char *at = line + strlen(lines[i].name);
 			uint64_t v;
 
-			if (!strncmp(line, lines[i].name, strlen(lines[i].name)) && number(&at, &v))
+			if (!strncmp(line, lines[i].name, strlen(lines[i].name)) &&
+				text_number(&at, &v))
 				thing_set(t, lines[i].reading, v);
 		}
 	}

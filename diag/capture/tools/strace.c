@@ -49,7 +49,7 @@ static bool is_ready(const struct external *x)
 }
 
 /* Told to stop, it lets go, closes its file, and dies of the signal. */
-static int finish(struct external *x, int code, bool told, struct err *e)
+static int strace_finish(struct external *x, int code, bool told, struct err *e)
 {
 	if (told && code && code != 128 + x->stop_signal)
 		return err_set(e, -EIO, "strace did not end in order, but with %d", code);
@@ -91,7 +91,7 @@ int strace_trace(const struct trace_request *r, struct err *why)
 		.death_signal = SIGTERM,
 		.ends_by_itself = true,
 		.is_ready = is_ready,
-		.finish = finish};
+		.finish = strace_finish};
 	char *program = external_find("strace", NULL), *numbers = NULL;
 	const char **argv = NULL;
 	pid_t *all = NULL;

@@ -57,7 +57,7 @@ static bool is_calm(struct external *x)
 }
 
 /* The signal may still have come when the next sample was half written: that one goes. */
-static int finish(struct external *x, int code, bool told, struct err *e)
+static int tools_sysstat_finish(struct external *x, int code, bool told, struct err *e)
 {
 	(void)code;
 	if (!told || x->size_bytes <= 0)
@@ -78,7 +78,7 @@ int sysstat_trace(const struct trace_request *r, struct err *why)
 		.death_signal = SIGINT,
 		.is_ready = is_ready,
 		.is_calm = is_calm,
-		.finish = finish};
+		.finish = tools_sysstat_finish};
 	char *program = external_find("sadc", folders);
 	const char *const argv[] = {program, "-S", "DISK", "1", r->out, NULL};
 	int code;

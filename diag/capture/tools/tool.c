@@ -201,7 +201,7 @@ static void stop_tool(struct external *x, int *status)
 }
 
 /* Until command and tool have ended; returns whether the tool was told to. */
-static bool watch(struct external *x, int *command_status, int *status)
+static bool tool_watch(struct external *x, int *command_status, int *status)
 {
 	const struct trace_request *r = x->request;
 	bool told = false;
@@ -258,7 +258,7 @@ int external_run(struct external *x)
 	trace_ready(r);
 	if (r->command && launch_go(&x->launch, &e) < 0)
 		return abandon(x, trace_complain(TRACE_EXIT_NO_PROGRAM, e.text));
-	told = watch(x, &command_status, &status);
+	told = tool_watch(x, &command_status, &status);
 	code = r->command ? trace_exit_code(command_status) : TRACE_EXIT_OK;
 	if (!told && trace_exit_code(status))
 		rc = err_set(

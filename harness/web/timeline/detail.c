@@ -37,7 +37,7 @@ uint32_t detail_root(const struct detail *d, uint32_t number)
 	return number;
 }
 
-static void join(struct detail *d, struct timeline *t)
+static void detail_join(struct detail *d, struct timeline *t)
 {
 	const struct stored_arrow *arrows = spill_map(&t->arrows);
 	uint64_t n = arrows ? spill_count(&t->arrows) : 0;
@@ -64,7 +64,7 @@ void detail_init(struct detail *d, struct timeline *t)
 		.single = alloc_zero(CLASSES, sizeof(*d->single))};
 	for (uint64_t i = 0; i < n; i++)
 		d->joined[i] = (uint32_t)i;
-	join(d, t);
+	detail_join(d, t);
 	for (uint64_t i = 0; i < n; i++) {
 		uint32_t root = detail_root(d, slices[i].number);
 		unsigned class = class_of(slices[i].duration_ns);

@@ -5,7 +5,7 @@
 
 #include "harness/base/alloc.h"
 
-static void show(struct lanes *l, const struct shown *s)
+static void lanes_show(struct lanes *l, const struct shown *s)
 {
 	l->list = alloc_room(l->list, l->n, sizeof(*l->list));
 	l->list[l->n++] = *s;
@@ -22,7 +22,7 @@ static struct shown *sum_of(struct lanes *l, const struct stored *s)
 		if (ns_between(l->from_ns, sum->s.start_ns) / l->window_ns ==
 			ns_between(l->from_ns, s->start_ns) / l->window_ns)
 			return sum;
-		show(l, sum);
+		lanes_show(l, sum);
 		*sum = l->sums[--l->n_sums];
 		return NULL;
 	}
@@ -35,7 +35,7 @@ void lanes_add(struct lanes *l, const struct stored *s)
 	struct shown *sum;
 
 	if (detail_keeps(l->detail, s)) {
-		show(l, &one);
+		lanes_show(l, &one);
 		return;
 	}
 	sum = sum_of(l, s);
@@ -47,7 +47,7 @@ void lanes_add(struct lanes *l, const struct stored *s)
 		return;
 	}
 	if (l->n_sums == SUMS_MAX)
-		show(l, &l->sums[--l->n_sums]);
+		lanes_show(l, &l->sums[--l->n_sums]);
 	l->sums[l->n_sums++] = one;
 }
 
@@ -92,7 +92,7 @@ static void assign(struct lanes *l)
 void lanes_end(struct lanes *l)
 {
 	while (l->n_sums)
-		show(l, &l->sums[--l->n_sums]);
+		lanes_show(l, &l->sums[--l->n_sums]);
 	if (!l->n)
 		return; /* 'list' may be NULL */
 	qsort(l->list, l->n, sizeof(*l->list), compare_starts);

@@ -22,7 +22,7 @@ struct timeline_live {
 	uint64_t generation;
 };
 
-static void give(struct loopback_answer *out, const char *type, const char *text, size_t size)
+static void live_give(struct loopback_answer *out, const char *type, const char *text, size_t size)
 {
 	out->code = MHD_HTTP_OK;
 	out->type = type;
@@ -41,7 +41,7 @@ static void give_data(
 	if (!l->data || (have && strtoull(have, NULL, 10) == l->generation))
 		out->code = MHD_HTTP_NO_CONTENT;
 	else
-		give(out, "application/json", l->data, l->data_size);
+		live_give(out, "application/json", l->data, l->data_size);
 	pthread_mutex_unlock(&l->lock);
 }
 
@@ -51,7 +51,7 @@ static void answer(
 	struct timeline_live *l = ctx;
 
 	if (!strcmp(path, "/"))
-		give(out, "text/html; charset=utf-8", l->page, l->page_size);
+		live_give(out, "text/html; charset=utf-8", l->page, l->page_size);
 	else if (!strcmp(path, "/data"))
 		give_data(l, r, out);
 }
