@@ -46,6 +46,14 @@ check "HTTP is served by web/loopback.c${found:+: not in $found}" [ -z "$found" 
 found=$(elsewhere 'strftime\(' harness/base/clock.h)
 check "dates are written by base/clock.h${found:+: not in $found}" [ -z "$found" ]
 
+# common FILES...: "NAME in N files" for a static function's name that too many files have: a debugger cannot tell them apart.
+common() {
+	grep -HoE '^static [^(=;]*[ *][a-z_0-9]+\(' "$@" | sed -E 's/^([^:]*):.*[ *]([a-z_0-9]+)\($/\2 \1/' | sort -u | awk '
+	{ n[$1]++ } END { for (name in n) if (n[name] > 4) print name " in " n[name] " files" }' | sort
+}
+found=$(find harness faults diag -name '*.c' -print0 | xargs -0 bash -c "$(declare -f common); common \"\$@\"" -)
+if [ -z "$found" ]; then ok "static functions have names of their own"; else not_ok "static functions have names of their own" "$found"; fi
+
 # unguarded HEADERS...: those whose guard is not their path.
 unguarded() {
 	awk 'FNR == 1 { want = FILENAME; sub(/\.h$/, "_h", want); gsub(/[^A-Za-z0-9]/, "_", want); want = "CULPRIT_" toupper(want); n[FILENAME] = 0 }
@@ -82,6 +90,8 @@ tmp=$(mktemp -d)
 trap 'rm -rf "$tmp" "$lines"' EXIT
 printf 'struct event {\n\tint x;\n};\n' | tee "$tmp/a.h" >"$tmp/b.h"
 check "a struct in two headers is found" [ "$(twice "$tmp/a.h" "$tmp/b.h")" = "event in $tmp/a.h $tmp/b.h" ]
+for i in 1 2 3 4 5; do printf 'static int run(void)\n{\n}\nstatic struct x *of_%s(int a)\n' $i >"$tmp/$i.c"; done
+check "a name in five files is found" [ "$(common "$tmp"/[1-5].c)" = "run in 5 files" ]
 check "a guard of another name is found" [ "$(unguarded "$tmp/a.h")" = "$tmp/a.h" ]
 printf '#include <stdio.h>\n' >"$tmp/x.c"
 check "a file without is found" [ "$(headless "$tmp/x.c" "$tmp/a.h")" = "$tmp/x.c $tmp/a.h" ]

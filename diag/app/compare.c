@@ -6,21 +6,22 @@
 #include "diag/app/app.h"
 #include "harness/base/text.h"
 
-static const char *path_of(const struct app_trace *t, uint32_t file)
+static const char *compare_path_of(const struct app_trace *t, uint32_t file)
 {
 	return file == APP_NO_FILE ? "" : app_file(t, file)->path;
 }
 
-static bool same(const struct app_trace *a, const struct app_op *x, const struct app_trace *b,
-	const struct app_op *y)
+static bool compare_same(const struct app_trace *a, const struct app_op *x,
+	const struct app_trace *b, const struct app_op *y)
 {
 	return x->call == y->call && x->offset == y->offset && x->size == y->size &&
 		x->flags == y->flags && (x->result < 0) == (y->result < 0) &&
-		!strcmp(path_of(a, x->file), path_of(b, y->file)) &&
-		!strcmp(path_of(a, x->file2), path_of(b, y->file2));
+		!strcmp(compare_path_of(a, x->file), compare_path_of(b, y->file)) &&
+		!strcmp(compare_path_of(a, x->file2), compare_path_of(b, y->file2));
 }
 
-static void say(const struct app_trace *t, int there, const struct app_op *op, char text[256])
+static void compare_say(
+	const struct app_trace *t, int there, const struct app_op *op, char text[256])
 {
 	char path[128];
 
@@ -28,7 +29,7 @@ static void say(const struct app_trace *t, int there, const struct app_op *op, c
 		snprintf(text, 256, "no call");
 		return;
 	}
-	text_clean(path_of(t, op->file), path, sizeof(path));
+	text_clean(compare_path_of(t, op->file), path, sizeof(path));
 	snprintf(text, 256, "%s of '%s', offset %lld, %llu bytes%s", app_call_name(op->call), path,
 		(long long)op->offset, (unsigned long long)op->size,
 		op->result < 0 ? ", failed" : "");
@@ -64,9 +65,9 @@ static int compare_thread(
 		rb = ra < 0 ? 0 : app_next(cb, &y, e);
 		if (ra < 0 || rb < 0) {
 			rc = ra < 0 ? ra : rb;
-		} else if (ra != rb || (ra && !same(a, &x, b, &y))) {
-			say(a, ra, &x, first);
-			say(b, rb, &y, second);
+		} else if (ra != rb || (ra && !compare_same(a, &x, b, &y))) {
+			compare_say(a, ra, &x, first);
+			compare_say(b, rb, &y, second);
 			rc = differ(a, i, n, first, second, e);
 		}
 	}

@@ -39,7 +39,7 @@ bool app_is_trace(const char *path)
 	return is;
 }
 
-static int read_head(struct app_trace *t, struct err *e)
+static int reader_read_head(struct app_trace *t, struct err *e)
 {
 	uint8_t head[APP_HEAD];
 	struct stat st;
@@ -156,7 +156,7 @@ int app_open(const char *path, struct app_trace **out, struct err *e)
 	t->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (t->fd < 0)
 		rc = err_errno(e, -errno, "cannot open the trace '%s'", path);
-	else if (!(rc = read_head(t, e)) && !(rc = app_read_tables(t, e)) &&
+	else if (!(rc = reader_read_head(t, e)) && !(rc = app_read_tables(t, e)) &&
 		!(rc = index_blocks(t, e)))
 		rc = app_check(t, e);
 	if (rc)

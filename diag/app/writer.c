@@ -392,7 +392,7 @@ static void put_tables(struct app_writer *w, const struct app_about *a, struct b
 		t->p + 4, (uint32_t)crc32_z(0, t->p + APP_TABLES_HEAD, t->size - APP_TABLES_HEAD));
 }
 
-static int put_head(struct app_writer *w, uint64_t tables, struct err *e)
+static int writer_put_head(struct app_writer *w, uint64_t tables, struct err *e)
 {
 	uint8_t head[APP_HEAD] = APP_MAGIC;
 
@@ -420,7 +420,7 @@ static int writer_finish(struct app_writer *w, const struct app_about *about, st
 	rc = tables.failed ? err_set(e, -ENOMEM, "out of memory")
 			   : put_bytes(w, tables.p, tables.size, e);
 	free(tables.p);
-	if (rc || (rc = put_head(w, at, e)))
+	if (rc || (rc = writer_put_head(w, at, e)))
 		return rc;
 	if (fchmod(w->fd, 0644) || fsync(w->fd) || rename(w->temporary, w->path))
 		return err_errno(e, -errno, "cannot write '%s'", w->path);

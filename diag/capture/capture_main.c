@@ -237,7 +237,7 @@ static void usage(FILE *f)
 		f);
 }
 
-static int bad(const char *format, const char *what)
+static int capture_main_bad(const char *format, const char *what)
 {
 	char text[512];
 
@@ -251,9 +251,10 @@ static int add_number(const char *text, pid_t *list, size_t *n)
 	long v = strtol(text, &end, 10);
 
 	if (*end || end == text || v <= 0 || v >= MAX_PID)
-		return bad("'%s' is no process number", text);
+		return capture_main_bad("'%s' is no process number", text);
 	if (*n == MAX_PIDS)
-		return bad("more processes than can be traced at once, from '%s' on", text);
+		return capture_main_bad(
+			"more processes than can be traced at once, from '%s' on", text);
 	list[(*n)++] = (pid_t)v;
 	return 0;
 }
@@ -268,9 +269,9 @@ static int add_calls(struct trace_options *o, char *names)
 		int nr = call_number(u.machine, name);
 
 		if (nr < 0)
-			return bad("there is no system call '%s' here", name);
+			return capture_main_bad("there is no system call '%s' here", name);
 		if (o->r.filter.n_calls == MAX_CALLS)
-			return bad("too many calls, from '%s' on", name);
+			return capture_main_bad("too many calls, from '%s' on", name);
 		o->calls[o->r.filter.n_calls++] = (uint32_t)nr;
 	}
 	return 0;
@@ -284,7 +285,7 @@ static int set_memory(struct trace_options *o, const char *text)
 	if (unit_parse(UNIT_BYTES, text, &bytes, &e))
 		return trace_complain(TRACE_EXIT_USAGE, e.text);
 	if (bytes < 65536 || bytes > 1ull << 32)
-		return bad("--memory takes 64KiB to 4GiB, not '%s'", text);
+		return capture_main_bad("--memory takes 64KiB to 4GiB, not '%s'", text);
 	o->r.memory_bytes = (uint64_t)bytes;
 	return 0;
 }
@@ -299,7 +300,7 @@ static int set_mode(struct trace_options *o, const char *text)
 			o->r.mode = (enum trace_mode)i;
 			return 0;
 		}
-	return bad("--mode takes events, sums or flow, not '%s'", text);
+	return capture_main_bad("--mode takes events, sums or flow, not '%s'", text);
 }
 
 static int set_fd(int *out, int least, const char *refusal, const char *text)
@@ -308,7 +309,7 @@ static int set_fd(int *out, int least, const char *refusal, const char *text)
 	long fd = strtol(text, &end, 10);
 
 	if (*end || end == text || fd < least || fd > 1 << 20)
-		return bad(refusal, text);
+		return capture_main_bad(refusal, text);
 	*out = (int)fd;
 	return 0;
 }
@@ -321,7 +322,7 @@ static int set_ring(struct trace_options *o, const char *text)
 	if (unit_parse(UNIT_SECONDS, text, &s, &e))
 		return trace_complain(TRACE_EXIT_USAGE, e.text);
 	if (s < 1 || s > 86400)
-		return bad("--ring takes 1s to 24h, not '%s'", text);
+		return capture_main_bad("--ring takes 1s to 24h, not '%s'", text);
 	o->r.ring_ns = (int64_t)(s * 1e9);
 	return 0;
 }
@@ -334,7 +335,7 @@ static int set_ring_memory(struct trace_options *o, const char *text)
 	if (unit_parse(UNIT_BYTES, text, &bytes, &e))
 		return trace_complain(TRACE_EXIT_USAGE, e.text);
 	if (bytes < 1 << 20 || bytes > 1ull << 36)
-		return bad("--ring-memory takes 1MiB to 64GiB, not '%s'", text);
+		return capture_main_bad("--ring-memory takes 1MiB to 64GiB, not '%s'", text);
 	o->r.ring_bytes = (uint64_t)bytes;
 	return 0;
 }
@@ -347,7 +348,7 @@ static int set_bound(struct trace_options *o, const char *text)
 	if (unit_parse(UNIT_BYTES, text, &bytes, &e))
 		return trace_complain(TRACE_EXIT_USAGE, e.text);
 	if (bytes < 1 << 18 || bytes > 1ull << 40)
-		return bad("--bound takes 256KiB to 1TiB, not '%s'", text);
+		return capture_main_bad("--bound takes 256KiB to 1TiB, not '%s'", text);
 	o->r.bound_bytes = (uint64_t)bytes;
 	return 0;
 }
@@ -361,8 +362,9 @@ static int set_bulk(struct trace_options *o, const char *text)
 		header = strtoull(end + 1, &end, 10);
 	if (!isdigit((unsigned char)*text) || *end || !above || above > 1ull << 32 ||
 		header >= above)
-		return bad("--bulk takes 1 to 4294967296 bytes, and after a comma fewer of a "
-			   "header, not '%s'",
+		return capture_main_bad(
+			"--bulk takes 1 to 4294967296 bytes, and after a comma fewer of a "
+			"header, not '%s'",
 			text);
 	o->r.bulk_above = above;
 	o->r.bulk_header = (uint32_t)header;
@@ -372,14 +374,14 @@ static int set_bulk(struct trace_options *o, const char *text)
 static int add_path(struct trace_options *o, const char *path)
 {
 	if (*path != '/')
-		return bad("--path takes an absolute path, not '%s'", path);
+		return capture_main_bad("--path takes an absolute path, not '%s'", path);
 	if (o->r.filter.n_paths == MAX_PATHS)
-		return bad("too many paths, from '%s' on", path);
+		return capture_main_bad("too many paths, from '%s' on", path);
 	o->paths[o->r.filter.n_paths++] = path;
 	return 0;
 }
 
-static int choose(struct trace_options *o, const char *word, const char *list)
+static int capture_main_choose(struct trace_options *o, const char *word, const char *list)
 {
 	struct err e;
 
@@ -479,9 +481,9 @@ static int parse(int argc, char **argv, struct trace_options *o)
 		case 'u': code = set_bulk(o, optarg); break;
 		case 'H': o->r.heads = true; break;
 		case 'A': o->r.causal = true; break;
-		case 's': code = choose(o, "process", optarg); break;
-		case 'k': code = choose(o, "calls", optarg); break;
-		case 'l': code = choose(o, "client", optarg); break;
+		case 's': code = capture_main_choose(o, "process", optarg); break;
+		case 'k': code = capture_main_choose(o, "calls", optarg); break;
+		case 'l': code = capture_main_choose(o, "client", optarg); break;
 		case 'M': code = set_memory(o, optarg); break;
 		case 'h': usage(stdout); return -1;
 		default: usage(stderr); return TRACE_EXIT_USAGE;
@@ -517,8 +519,9 @@ int trace_main(int argc, char **argv)
 		return code < 0 ? 0 : code;
 	kind = trace_kind(o.r.tracer);
 	if (!kind && strcmp(o.r.tracer, "auto"))
-		return bad("there is no tracer '%s'; there are ebpf, ptrace, strace, sysstat and "
-			   "sampler",
+		return capture_main_bad(
+			"there is no tracer '%s'; there are ebpf, ptrace, strace, sysstat and "
+			"sampler",
 			o.r.tracer);
 	code = kind ? trace_run(kind, &o.r, &why) : trace_auto(&o.r, &why);
 	return code == -EOPNOTSUPP ? trace_complain(TRACE_EXIT_USAGE, why.text) : code;

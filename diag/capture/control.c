@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 /* One byte, if there is one: lines are short and rare. */
-static bool get(struct control *c, char *byte)
+static bool control_get(struct control *c, char *byte)
 {
 	struct pollfd p = {.fd = c->fd, .events = POLLIN};
 	ssize_t n;
@@ -26,7 +26,7 @@ const char *control_line(struct control *c)
 {
 	char byte;
 
-	while (c->fd > 0 && get(c, &byte)) {
+	while (c->fd > 0 && control_get(c, &byte)) {
 		if (byte == '\n') {
 			c->text[c->too_long ? 0 : c->n] = '\0';
 			c->n = 0;

@@ -172,7 +172,7 @@ static int do_event(struct maker *m, const struct causal_event *ev, struct err *
 	return 0;
 }
 
-static void wait_for(struct maker *m, uint32_t thread, uint32_t channel)
+static void causal_wait_for(struct maker *m, uint32_t thread, uint32_t channel)
 {
 	struct thread *t = &m->threads[thread];
 
@@ -190,7 +190,7 @@ static int go_on(struct maker *m, uint32_t thread, bool force, struct err *e)
 
 	while (!rc && (q = t->first)) {
 		if (!force && !may_go(m, &q->ev)) {
-			wait_for(m, thread, q->ev.channel);
+			causal_wait_for(m, thread, q->ev.channel);
 			break;
 		}
 		m->counts->forced += force && !may_go(m, &q->ev);
@@ -265,7 +265,7 @@ static int make(void *ctx, const struct causal_event *ev, struct err *e)
 	t->last = q;
 	m->n_queued++;
 	if (t->first == q)
-		wait_for(m, ev->thread, ev->channel);
+		causal_wait_for(m, ev->thread, ev->channel);
 	return m->n_queued < QUEUE_LIMIT ? 0 : force_all(m, e);
 }
 

@@ -404,7 +404,7 @@ static int feed_call(struct decode *d, struct stream_item *item, struct err *e)
 	return decode_messages(d, item, thread, e);
 }
 
-static int feed(struct decode *d, struct stream_item *item, struct err *e)
+static int decode_feed(struct decode *d, struct stream_item *item, struct err *e)
 {
 	const struct record *rec = item->record;
 	const bool dropped = rec->type != RECORD_END && decode_dropped(d, record_pid(rec));
@@ -507,7 +507,7 @@ static int feed_all(struct decode *d, struct err *e)
 
 	while (!rc && (d->log = oldest(d, &until_ns)))
 		do
-			rc = feed(d, d->log->item, e) ?: decode_next(d->log, e);
+			rc = decode_feed(d, d->log->item, e) ?: decode_next(d->log, e);
 		while (!rc && d->log->item && d->log->at_ns <= until_ns);
 	return rc;
 }

@@ -147,7 +147,7 @@ static void end_bytes(const struct sockaddr_storage *a, uint8_t out[18])
 }
 
 /* An address that each node has for itself. */
-static bool is_own(const uint8_t a[16])
+static bool messages_is_own(const uint8_t a[16])
 {
 	static const uint8_t v4[12] = {[10] = 0xff, [11] = 0xff}, v6[16] = {[15] = 1};
 
@@ -174,7 +174,7 @@ static int tcp(struct decode *d, const struct record_fd *f, const struct record_
 
 	end_bytes(sends ? &f->local : &f->remote, ends);
 	end_bytes(sends ? &f->remote : &f->local, ends + 18);
-	if (is_own(ends))
+	if (messages_is_own(ends))
 		memcpy(ends + 36, &d->log->node, 4);
 	ev.channel = channel_of(d, OF_TCP, ends, sizeof(ends));
 	ch = &d->channels[ev.channel];

@@ -144,7 +144,7 @@ static bool one_of(const char *name, const char *const list[])
 	return false;
 }
 
-static enum event_place place_of(struct stream_item *item)
+static enum event_place events_place_of(struct stream_item *item)
 {
 	static const char *const memory[] = {
 		"mmap", "brk", "mremap", "munmap", "mprotect", "madvise", "mlock", "mlock2", NULL};
@@ -201,7 +201,7 @@ static bool changes_storage(const struct event *ev, enum data_way way)
 }
 
 /* A call of a server or of an application. */
-static void add_call(struct events *s, struct stream_item *item)
+static void events_add_call(struct events *s, struct stream_item *item)
 {
 	const struct record_call *c = &item->record->call;
 	const struct call_info *info = item->call;
@@ -231,7 +231,7 @@ static void add_call(struct events *s, struct stream_item *item)
 		.count = 1,
 		.call = info->name,
 		.error = failed(c) ? error_name(c->result) : NULL,
-		.place = place_of(item),
+		.place = events_place_of(item),
 		.longest_s = (double)c->service_ns / 1e9};
 	if (s->client >= 0 && ev.place != PLACE_MOUNT && ev.place != PLACE_PATH)
 		return;
@@ -299,7 +299,7 @@ static void close_link(void *ctx, const struct fd_state *f)
 		link_closed(ctx, &f->object, &f->now);
 }
 
-static int feed(void *ctx, struct stream_item *item, struct err *e)
+static int derive_events_feed(void *ctx, struct stream_item *item, struct err *e)
 {
 	struct events *s = ctx;
 	const struct record *rec = item->record;
@@ -316,7 +316,7 @@ static int feed(void *ctx, struct stream_item *item, struct err *e)
 	if (rec->type == RECORD_CALL) {
 		s->calls = true;
 		if (!s->links)
-			add_call(s, item);
+			events_add_call(s, item);
 		else if (item_object(item).kind == OBJECT_PEER)
 			link_call(s, item_object(item).server, item);
 	} else if (rec->type == RECORD_SIGNAL) {
@@ -340,7 +340,7 @@ static int finish_log(void *ctx, struct err *e)
 int events_attach(struct events *s, struct stream *stream, struct err *e)
 {
 	static const struct stream_consumer consumer = {
-		.feed = feed, .finish = finish_log, .free = forget_log};
+		.feed = derive_events_feed, .finish = finish_log, .free = forget_log};
 	const struct stream_spec *spec = stream_spec(stream);
 
 	if (!stream_arch(stream))

@@ -278,7 +278,7 @@ static bool is_measured(const struct metrics *m, const struct object *o)
 	return o->kind == (m->self < 0 ? OBJECT_PEER : OBJECT_SERVICE);
 }
 
-static void add_call(struct metrics *m, struct stream_item *item)
+static void metrics_add_call(struct metrics *m, struct stream_item *item)
 {
 	const struct record_call *c = &item->record->call;
 	const enum call_class class = item->call->class;
@@ -304,14 +304,14 @@ static void end_connection(void *ctx, const struct fd_state *f)
 	m->connections[id] = (struct connection){0};
 }
 
-static int feed(void *ctx, struct stream_item *item, struct err *e)
+static int metrics_feed(void *ctx, struct stream_item *item, struct err *e)
 {
 	struct metrics *m = ctx;
 	const struct record *rec = item->record;
 
 	(void)e;
 	switch (rec->type) {
-	case RECORD_CALL: add_call(m, item); break;
+	case RECORD_CALL: metrics_add_call(m, item); break;
 	case RECORD_FD:
 	case RECORD_PROCESS: item_each_ending(item, end_connection, m); break;
 	case RECORD_SUM: add_sum(m, &rec->sum, item_object(item)); break;
@@ -355,7 +355,7 @@ static int take_log(void *ctx, struct err *e)
 
 int metrics_attach(struct metrics *m, struct stream *s, struct err *e)
 {
-	static const struct stream_consumer consumer = {.feed = feed,
+	static const struct stream_consumer consumer = {.feed = metrics_feed,
 		.finish = take_log,
 		.free = forget_log,
 		.classes = 1 << CALL_READ | 1 << CALL_WRITE};

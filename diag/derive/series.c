@@ -41,7 +41,7 @@ struct reader {
 	size_t n_steps;
 };
 
-static int by_name(const void *a, const void *b)
+static int series_by_name(const void *a, const void *b)
 {
 	return strcmp(((const struct named *)a)->name, ((const struct named *)b)->name);
 }
@@ -49,14 +49,15 @@ static int by_name(const void *a, const void *b)
 /* The index of a name in a tree, which is 'n' for a new one. */
 static uint32_t find_name(void **tree, const char *name, size_t n)
 {
-	struct named key = {.name = (char *)name}, *fresh, **found = tfind(&key, tree, by_name);
+	struct named key = {.name = (char *)name}, *fresh,
+		     **found = tfind(&key, tree, series_by_name);
 
 	if (found)
 		return (*found)->index;
 	fresh = alloc_zero(1, sizeof(*fresh));
 	fresh->name = alloc_copy(name);
 	fresh->index = (uint32_t)n;
-	if (!tsearch(fresh, tree, by_name))
+	if (!tsearch(fresh, tree, series_by_name))
 		alloc_end();
 	return fresh->index;
 }
@@ -167,7 +168,7 @@ static struct import_sink derive_series_begin(struct reader *r)
 	return (struct import_sink){.ctx = r, .series = on_series, .sample = on_sample};
 }
 
-static int end(struct reader *r, struct series *out, int rc)
+static int series_end(struct reader *r, struct series *out, int rc)
 {
 	struct series *s = r->out;
 
@@ -189,7 +190,7 @@ int series_read(const char *path, const struct import_options *o, struct series_
 	struct reader r = {.names = names, .out = &s};
 	struct import_sink sink = derive_series_begin(&r);
 
-	return end(&r, out, import_file(path, o, &sink, said, e));
+	return series_end(&r, out, import_file(path, o, &sink, said, e));
 }
 
 void series_clear(struct series *s)

@@ -226,7 +226,7 @@ static bool counts_for_scale(const struct column *c, uint32_t row)
 }
 
 /* The first place of a value that stands in 'sorted'. */
-static size_t place_of(const double *sorted, size_t n, double value)
+static size_t dispersion_place_of(const double *sorted, size_t n, double value)
 {
 	size_t low = 0;
 
@@ -277,7 +277,8 @@ static void moderate(struct column *c)
 			/* The median of magnitudes is worth 0.37 of as many rows. */
 			own = 1.4826 *
 				median_without(c->work, n,
-					counts ? place_of(c->work, n, fabs(c->y[row])) : n);
+					counts ? dispersion_place_of(c->work, n, fabs(c->y[row]))
+					       : n);
 			weight = 0.37 * (double)(n - counts);
 			c->scale[row] = sqrt(
 				(freedom * c->fit.scale * c->fit.scale + weight * own * own) /

@@ -221,7 +221,7 @@ static double fit(struct pairs *p, bool as_they_are, double center, double usual
 }
 
 /* Returns the typical size of what this load leaves unexplained. */
-static double learn(struct survey *s, struct excuse *x)
+static double fleet_excuse_learn(struct survey *s, struct excuse *x)
 {
 	struct pairs p = {.v = alloc_zero(PAIRS_MAX, sizeof(*p.v)),
 		.load_center = alloc_zero(s->n_sets, sizeof(double)),
@@ -266,7 +266,7 @@ void excuse_learn(struct survey *s, struct excuse *x)
 		double left;
 
 		x->load = x->loads[i];
-		left = learn(s, x);
+		left = fleet_excuse_learn(s, x);
 		if (left < least) {
 			least = left;
 			best = *x;
@@ -274,6 +274,6 @@ void excuse_learn(struct survey *s, struct excuse *x)
 	}
 	if (x->n_loads > 1) { /* the sets have the last one's load */
 		*x = best;
-		learn(s, x);
+		fleet_excuse_learn(s, x);
 	}
 }

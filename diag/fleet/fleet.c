@@ -149,7 +149,7 @@ static uint32_t bucket_place(struct fleet *f, const char *metric, double bound)
 	return (uint32_t)m->n_bounds++;
 }
 
-static int take_series(void *ctx, const struct series_key *key, uint32_t *id, struct err *e)
+static int fleet_take_series(void *ctx, const struct series_key *key, uint32_t *id, struct err *e)
 {
 	struct fleet *f = ctx;
 	uint32_t member = names_member(f, key);
@@ -181,7 +181,7 @@ static int take_series(void *ctx, const struct series_key *key, uint32_t *id, st
 	return 0;
 }
 
-static int take_sample(void *ctx, uint32_t id, double time_s, double value, struct err *e)
+static int fleet_take_sample(void *ctx, uint32_t id, double time_s, double value, struct err *e)
 {
 	struct fleet *f = ctx;
 
@@ -218,8 +218,10 @@ static int take_declaration(void *ctx, const char *declaration, struct err *e)
 
 struct import_sink fleet_sink(struct fleet *f)
 {
-	return (struct import_sink){
-		.ctx = f, .series = take_series, .sample = take_sample, .metric = take_declaration};
+	return (struct import_sink){.ctx = f,
+		.series = fleet_take_series,
+		.sample = fleet_take_sample,
+		.metric = take_declaration};
 }
 
 bool fleet_extent(const struct fleet *f, double *from_s, double *to_s)

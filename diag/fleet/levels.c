@@ -306,7 +306,7 @@ static double find_floor(struct fleet *f, struct metric *m)
 	return m->rare ? typical : typical / 20;
 }
 
-static void settle(struct fleet *f, struct metric *m)
+static void levels_settle(struct fleet *f, struct metric *m)
 {
 	double step = m->n_steps
 		? (double)gsl_stats_float_select(m->steps, 1, m->n_steps, m->n_steps / 2)
@@ -414,7 +414,7 @@ void level_take(struct fleet *f, uint32_t raw, uint32_t feed, double time_s, dou
 		struct metric *m = &f->metrics[f->feeds[i].metric];
 
 		if (!m->settled && (m->n_steps == STEPS_WANTED || m->n_pending == PENDING_MAX))
-			settle(f, m);
+			levels_settle(f, m);
 	}
 }
 
@@ -423,7 +423,7 @@ void level_finish(struct fleet *f)
 	for (struct metric *m = f->metrics; m < f->metrics + f->n_metrics; m++) {
 		/* Of a metric without any value yet the step is still open. */
 		if (!m->settled && m->n_pending)
-			settle(f, m);
+			levels_settle(f, m);
 		for (uint32_t row = 0; row < m->panel.n_rows; row++)
 			close_cell(m, row);
 	}

@@ -180,7 +180,7 @@ int metric_declare_file(struct metric_models *m, const char *path, struct err *e
 }
 
 /* The words of a name: "readLatency_ms" has read, latency, ms; "CPUIdle%" has cpu, idle, %. */
-static void split(const char *name, char *words, size_t size)
+static void metric_split(const char *name, char *words, size_t size)
 {
 	size_t n = 0;
 	unsigned char before = ' ';
@@ -201,7 +201,7 @@ static void split(const char *name, char *words, size_t size)
 	words[n] = '\0';
 }
 
-static bool has(const char *words, const char *list)
+static bool metric_has(const char *words, const char *list)
 {
 	char one[32];
 
@@ -225,7 +225,7 @@ static bool ends(const char *words, const char *list)
 		n--;
 	while (n && words[n - 1] != ' ')
 		n--;
-	return n && has(words + n - 1, list);
+	return n && metric_has(words + n - 1, list);
 }
 
 static const char *unit_in(const char *words)
@@ -236,7 +236,7 @@ static const char *unit_in(const char *words)
 		{"percent percentage pct % util utilization utilisation", "%"}};
 
 	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
-		if (has(words, units[i][0]))
+		if (metric_has(words, units[i][0]))
 			return units[i][1];
 	return NULL;
 }
@@ -275,8 +275,8 @@ bool metric_waits(const char *name)
 {
 	char words[512];
 
-	split(name, words, sizeof(words));
-	return has(words, waiting_words);
+	metric_split(name, words, sizeof(words));
+	return metric_has(words, waiting_words);
 }
 
 /* "r/s", "ops_per_second": how often, not how long. */
@@ -285,22 +285,22 @@ static bool is_rate(const char *name, const char *words)
 	const char *slash = strrchr(name, '/');
 
 	return ends(words, "s sec second") &&
-		(has(words, "per") ||
+		(metric_has(words, "per") ||
 			(slash && isalpha((unsigned char)slash[1]) && !strpbrk(slash, " _")));
 }
 
 static enum metric_worse guess_worse(const char *words, bool time, bool rate)
 {
-	if (has(words, fact_words))
+	if (metric_has(words, fact_words))
 		return WORSE_NONE;
-	if (has(words, less_words) && !(time && !has(words, "idle remaining")))
+	if (metric_has(words, less_words) && !(time && !metric_has(words, "idle remaining")))
 		return WORSE_LESS;
-	if (has(words, fault_words))
+	if (metric_has(words, fault_words))
 		return WORSE_MORE;
 	/* How many there were of what took so long. */
 	if (rate || (time && ends(words, "count")))
 		return WORSE_LOAD;
-	return !time && has(words, work_words) ? WORSE_LOAD : WORSE_MORE;
+	return !time && metric_has(words, work_words) ? WORSE_LOAD : WORSE_MORE;
 }
 
 void metric_guess(struct metric_model *m)
@@ -308,9 +308,11 @@ void metric_guess(struct metric_model *m)
 	char words[512];
 	bool time, rate;
 
-	split(m->name, words, sizeof(words));
+	metric_split(m->name, words, sizeof(words));
 	rate = is_rate(m->name, words);
-	time = !rate && (has(words, time_words) || (ends(words, "s") && !has(words, sized_words)));
+	time = !rate &&
+		(metric_has(words, time_words) ||
+			(ends(words, "s") && !metric_has(words, sized_words)));
 	m->guessed = m->worse == WORSE_GUESS;
 	m->kind_guessed = m->kind == KIND_GUESS;
 	if (m->worse == WORSE_GUESS)
@@ -321,7 +323,7 @@ void metric_guess(struct metric_model *m)
 	if (m->zero == ZERO_GUESS)
 		m->zero = m->kind == KIND_AMOUNT || m->kind == KIND_BUCKET ||
 				(time && m->kind == KIND_GAUGE && m->worse == WORSE_MORE &&
-					!has(words, from_zero_words))
+					!metric_has(words, from_zero_words))
 			? ZERO_MISSING
 			: ZERO_VALUE;
 	if (!m->unit && !rate && !ends(words, "count") && unit_in(words))

@@ -56,7 +56,7 @@ void names_free(struct fleet *f)
 	f->names = (struct names){0};
 }
 
-static char *path_of(const struct fleet *f, uint32_t group, const char *name)
+static char *names_path_of(const struct fleet *f, uint32_t group, const char *name)
 {
 	return alloc_format("%s%s%s", f->groups[group].path, group ? "/" : "", name);
 }
@@ -69,7 +69,7 @@ uint32_t names_group(struct fleet *f, const struct series_key *key)
 		uint32_t own = names_find(f, 'g', group, key->group[i], (uint32_t)f->n_groups);
 
 		if (own == f->n_groups) {
-			char *path = path_of(f, group, key->group[i]);
+			char *path = names_path_of(f, group, key->group[i]);
 
 			f->groups = alloc_room(f->groups, f->n_groups, sizeof(*f->groups));
 			f->groups[f->n_groups++] = (struct fleet_group){
@@ -89,7 +89,7 @@ uint32_t names_member(struct fleet *f, const struct series_key *key)
 		return own;
 	f->members = alloc_room(f->members, f->n_members, sizeof(*f->members));
 	f->members[f->n_members++] = (struct fleet_member){.name = alloc_copy(key->member),
-		.path = path_of(f, group, key->member),
+		.path = names_path_of(f, group, key->member),
 		.group = group,
 		.layer = layers_of(key->member),
 		.finding = -1};

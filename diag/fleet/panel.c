@@ -116,7 +116,7 @@ uint32_t panel_add_row(struct panel *p)
 }
 
 /* The first place whose block is not before 'block'. */
-static size_t place_of(const struct panel *p, int64_t block)
+static size_t panel_place_of(const struct panel *p, int64_t block)
 {
 	size_t low = 0, high = p->n_blocks;
 
@@ -137,7 +137,7 @@ static uint32_t slot_of(struct panel *p, int64_t block)
 
 	if (p->hit < p->n_blocks && p->when[p->hit] == block)
 		return p->slot[p->hit];
-	p->hit = at = place_of(p, block);
+	p->hit = at = panel_place_of(p, block);
 	if (at < p->n_blocks && p->when[at] == block)
 		return p->slot[at];
 	if (p->n_blocks == p->blocks_room) {
@@ -176,7 +176,7 @@ void panel_open(struct panel *p, uint32_t row, int64_t block)
 
 uint16_t panel_get(const struct panel *p, uint32_t row, int64_t cell)
 {
-	size_t at = place_of(p, cell >> 6);
+	size_t at = panel_place_of(p, cell >> 6);
 	const uint16_t *cells;
 
 	if (row >= p->n_rows || at == p->n_blocks || p->when[at] != cell >> 6)
@@ -217,7 +217,7 @@ void panel_halve(struct panel *p)
 
 void panel_forget(struct panel *p, int64_t cell)
 {
-	size_t n = place_of(p, cell >> 6);
+	size_t n = panel_place_of(p, cell >> 6);
 
 	if (!n)
 		return;
@@ -241,6 +241,6 @@ void panel_forget(struct panel *p, int64_t cell)
 
 void panel_range(const struct panel *p, int64_t from, int64_t to, size_t *first, size_t *end)
 {
-	*first = place_of(p, from >> 6);
-	*end = place_of(p, (to + PANEL_BLOCK - 1) >> 6);
+	*first = panel_place_of(p, from >> 6);
+	*end = panel_place_of(p, (to + PANEL_BLOCK - 1) >> 6);
 }

@@ -98,7 +98,7 @@ struct ways {
 	struct flow_offset *to;
 };
 
-static bool step(
+static bool clocks_step(
 	const struct flow *f, uint32_t a, uint32_t b, int64_t at_ns, int64_t *low, int64_t *high)
 {
 	const struct pair *p;
@@ -152,7 +152,7 @@ static bool any_step(const struct flow *f, const struct ways *w, uint32_t a, uin
 {
 	*out = (struct flow_offset){.hops = 1};
 	return w->tracked ? tracked_step(f, a, b, at_ns, out)
-			  : step(f, a, b, at_ns, &out->lowest_ns, &out->highest_ns);
+			  : clocks_step(f, a, b, at_ns, &out->lowest_ns, &out->highest_ns);
 }
 
 static void widen_from(const struct flow *f, struct ways *w, uint32_t at, int64_t at_ns)
@@ -209,7 +209,7 @@ bool clock_pair(
 	struct ways w;
 	bool found;
 
-	if (step(f, a, b, at_ns, low, high))
+	if (clocks_step(f, a, b, at_ns, low, high))
 		return true;
 	ways_from(f, a, at_ns, false, &w);
 	found = w.reached[b];

@@ -13,7 +13,7 @@ static struct bin *bin_at(const struct flow *f, size_t layer, uint32_t node, int
 	return &f->bins[((size_t)second * f->spec.protocol->n_layers + layer) * f->n_nodes + node];
 }
 
-static void make_room(struct flow *f, int32_t seconds)
+static void depth_make_room(struct flow *f, int32_t seconds)
 {
 	size_t one = f->spec.protocol->n_layers * f->n_nodes;
 
@@ -33,7 +33,7 @@ static void depth_add(struct flow *f, size_t layer, uint32_t node, int64_t begin
 	if (from >= end || node >= f->n_nodes)
 		return;
 	if ((end - 1) / SECOND_NS >= f->n_seconds)
-		make_room(f, (int32_t)((end - 1) / SECOND_NS) + 1);
+		depth_make_room(f, (int32_t)((end - 1) / SECOND_NS) + 1);
 	if (begin >= 0)
 		bin_at(f, layer, node, (int32_t)(begin / SECOND_NS))->entered++;
 	for (; from < end; from = next) {

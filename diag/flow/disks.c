@@ -72,7 +72,7 @@ static void look_through(struct flow *f, struct thread *t)
 	t->disks_look = t->n_disks < LOOK / 2 ? LOOK : t->n_disks * 2;
 }
 
-static void make_room(struct thread *t)
+static void disks_make_room(struct thread *t)
 {
 	if (t->first_disk >= t->disk_room / 2 && t->first_disk) {
 		memmove(t->disks, disk_at(t, 0), t->n_disks * sizeof(*t->disks));
@@ -90,7 +90,7 @@ void disks_put(struct flow *f, struct thread *t, const struct disk *d)
 	if (t->n_disks >= t->disks_look || (f->n_disks >= f->spec.limit && t->n_disks >= LOOK))
 		look_through(f, t);
 	if (t->first_disk + t->n_disks == t->disk_room)
-		make_room(t);
+		disks_make_room(t);
 	*disk_at(t, t->n_disks++) = *d;
 	f->n_disks++;
 }

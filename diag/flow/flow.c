@@ -173,7 +173,7 @@ static void closed(void *ctx, const struct fd_state *fd)
 	endpoint_closed(ctx, fd);
 }
 
-static void feed(struct flow *f, struct log *l)
+static void flow_feed(struct flow *f, struct log *l)
 {
 	const struct record *rec = l->item->record;
 
@@ -197,7 +197,7 @@ static void feed(struct flow *f, struct log *l)
 
 /* ---- merging ---- */
 
-static void step(struct flow *f, struct log *l)
+static void flow_flow_step(struct flow *f, struct log *l)
 {
 	struct err e;
 	int rc = stream_next(l->stream, &l->item, &e);
@@ -278,8 +278,8 @@ static void flow_flow_run(struct flow *f)
 		do {
 			if (l->key_ns > f->now_ns)
 				f->now_ns = l->key_ns;
-			feed(f, l);
-			step(f, l);
+			flow_feed(f, l);
+			flow_flow_step(f, l);
 		} while (l->item && l->key_ns <= until && f->turns == turns && !f->rc &&
 			f->now_ns - f->looked_ns < LOOK_NS);
 		if (f->now_ns - f->looked_ns >= LOOK_NS)
@@ -294,7 +294,7 @@ int flow_run(struct flow *f, struct err *e)
 	f->error = e;
 	f->pairs = alloc_zero(f->n_nodes * f->n_nodes, sizeof(*f->pairs));
 	for (size_t i = 0; i < f->n_logs; i++)
-		step(f, &f->logs[i]);
+		flow_flow_step(f, &f->logs[i]);
 	f->now_ns = f->looked_ns = INT64_MIN / 2;
 	for (size_t i = 0; i < f->n_logs; i++)
 		if (f->logs[i].item && (f->now_ns < 0 || f->logs[i].key_ns < f->now_ns))

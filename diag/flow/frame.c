@@ -23,7 +23,7 @@ static void copy_head(
 }
 
 /* What either end's calls say of the bytes from 'at' on. */
-static uint64_t gather(const struct half *h, uint64_t at, uint8_t header[FLOW_HEADER])
+static uint64_t frame_gather(const struct half *h, uint64_t at, uint8_t header[FLOW_HEADER])
 {
 	uint64_t known = 0;
 
@@ -48,7 +48,7 @@ static int read_at(const struct flow *f, const struct half *h, uint64_t at, bool
 	struct flow_header *out)
 {
 	uint8_t header[FLOW_HEADER] = {0};
-	uint64_t known = gather(h, at, header);
+	uint64_t known = frame_gather(h, at, header);
 
 	return flow_header_read(f->spec.protocol, header, known, continues, out);
 }
@@ -90,7 +90,7 @@ void frame_segment(struct flow *f, struct half *h, int which, const struct segme
 		try_at(f, h, seg->begin);
 }
 
-static void grow(struct half *h)
+static void frame_grow(struct half *h)
 {
 	uint32_t room = h->room ? h->room * 2 : 8;
 	struct flow_message *ring = alloc_resize(NULL, room, sizeof(*ring));
@@ -127,7 +127,7 @@ static void frame_add(struct flow *f, struct half *h, const struct flow_header *
 		m->end += header->bytes;
 	} else {
 		if (h->n == h->room)
-			grow(h);
+			frame_grow(h);
 		m = message_at(h, h->n++);
 		*m = (struct flow_message){.begin = h->framed_to, .header = *header};
 		m->end = m->begin + header->bytes;
@@ -198,12 +198,13 @@ static void read_name(struct flow *f, const struct half *h, struct flow_message 
 	if (m->header.kind != FLOW_CALL || m->header.named || !m->request ||
 		from >= m->begin + FLOW_HEADER)
 		return;
-	if (flow_header_name(f->spec.protocol, header, gather(h, m->begin, header), &m->header))
+	if (flow_header_name(
+		    f->spec.protocol, header, frame_gather(h, m->begin, header), &m->header))
 		request_named(f, m->request, &m->header);
 }
 
 /* The bytes from 'from' to 'to' of a call belong to these messages. */
-static void attach(struct flow *f, struct half *h, int which, const struct segment *seg,
+static void flow_frame_attach(struct flow *f, struct half *h, int which, const struct segment *seg,
 	uint64_t from, uint64_t to)
 {
 	struct side *s = &h->side[which];
@@ -268,7 +269,7 @@ void frame_attach(struct flow *f, struct half *h, int which)
 
 		if (from < to) {
 			s->attached_to = to;
-			attach(f, h, which, seg, from, to);
+			flow_frame_attach(f, h, which, seg, from, to);
 		}
 		if (end > h->framed_to)
 			return;

@@ -16,7 +16,7 @@ enum {
 
 #define SILENT_NS 10000000000 /* of a thread that makes no calls */
 
-static uint64_t key_of(uint32_t node, uint64_t unique)
+static uint64_t fuse_key_of(uint32_t node, uint64_t unique)
 {
 	return hash_mix(hash_mix(0, node), unique);
 }
@@ -90,7 +90,7 @@ static void put_down(struct flow *f, struct fuse *u)
 /* Hands it and its requests on, and forgets it. */
 static void fuse_end(struct flow *f, struct fuse *u)
 {
-	const uint64_t key = key_of(u->node, u->pub.unique);
+	const uint64_t key = fuse_key_of(u->node, u->pub.unique);
 	struct fuse *newest;
 
 	u->ending = true;
@@ -148,7 +148,7 @@ void fuse_hold(struct flow *f, struct fuse *u, struct request *r)
 static struct fuse *fuse_new(struct flow *f, uint32_t node, uint64_t unique)
 {
 	struct fuse *u = alloc_zero(1, sizeof(*u));
-	const uint64_t key = key_of(node, unique);
+	const uint64_t key = fuse_key_of(node, unique);
 	uint64_t serial = ++f->fuse_serial;
 	struct fuse *was = f->by_serial[serial & (f->fuse_size - 1)];
 
@@ -175,7 +175,7 @@ static struct fuse *fuse_new(struct flow *f, uint32_t node, uint64_t unique)
 
 static struct fuse *fuse_find(const struct flow *f, uint32_t node, const struct record_fuse *r)
 {
-	struct fuse *u = newest_of(f, key_of(node, r->unique));
+	struct fuse *u = newest_of(f, fuse_key_of(node, r->unique));
 
 	for (; u; u = u->chain)
 		if (u->pub.unique == r->unique && u->node == node &&
@@ -233,7 +233,7 @@ void fuse_record(struct flow *f, const struct log *l, const struct record_fuse *
 static struct fuse *of_daemon(const struct flow *f, uint32_t node, uint64_t unique, uint32_t opcode,
 	uint64_t nodeid, bool reads)
 {
-	struct fuse *u = newest_of(f, key_of(node, unique));
+	struct fuse *u = newest_of(f, fuse_key_of(node, unique));
 
 	for (; u; u = u->chain) {
 		if (u->pub.unique != unique || u->node != node || u->answered)
@@ -331,7 +331,7 @@ void fuse_daemon(struct flow *f, const struct log *l, const struct record_call *
 
 /* ---- applications ---- */
 
-static void settle(struct flow *f, struct fuse *u)
+static void fuse_settle(struct flow *f, struct fuse *u)
 {
 	leave_thread(u);
 	u->settled = true;
@@ -372,7 +372,7 @@ void fuse_call(struct flow *f, const struct log *l, struct stream_item *item, st
 			u->pub.result = c->result;
 			name_call(u, l, item);
 		}
-		settle(f, u);
+		fuse_settle(f, u);
 	}
 	if (any)
 		depth_span(f, LAYER_APPLICATION, t->node, c->start_ns, c->start_ns + c->service_ns);
@@ -381,7 +381,7 @@ void fuse_call(struct flow *f, const struct log *l, struct stream_item *item, st
 void fuse_thread_gone(struct flow *f, struct thread *t)
 {
 	while (t->fuses)
-		settle(f, t->fuses);
+		fuse_settle(f, t->fuses);
 }
 
 /* ---- by content ---- */

@@ -11,7 +11,7 @@
 
 /* ---- the table of those that further messages may belong to ---- */
 
-static uint64_t key_of(uint64_t life, int dir, uint64_t id)
+static uint64_t request_key_of(uint64_t life, int dir, uint64_t id)
 {
 	return hash_mix(hash_mix(0, life * 2 + (uint64_t)dir), id);
 }
@@ -24,7 +24,7 @@ static int direction(const struct half *h)
 /* The open request of this id whose call travels on 'h'. */
 static struct request *request_find(const struct flow *f, const struct half *h, uint64_t id)
 {
-	const uint64_t key = key_of(h->life->number, direction(h), id);
+	const uint64_t key = request_key_of(h->life->number, direction(h), id);
 	struct request *r = (struct request *)(uintptr_t)map_get(&f->table, key);
 
 	while (r && (r->pub.id != id || r->half != h))
@@ -39,7 +39,7 @@ static void take_out(struct flow *f, struct request *r)
 
 	if (!r->tabled)
 		return;
-	key = key_of(r->life, direction(r->half), r->pub.id);
+	key = request_key_of(r->life, direction(r->half), r->pub.id);
 	newest = (struct request *)(uintptr_t)map_get(&f->table, key);
 	if (newest != r) {
 		while (newest->chain != r)
@@ -106,7 +106,7 @@ static struct request *request_new(struct flow *f, struct half *h, uint64_t id)
 		.client = FLOW_NO_NODE,
 		.server = FLOW_NO_NODE,
 		.width_ns = -1};
-	key = key_of(r->life, direction(h), id);
+	key = request_key_of(r->life, direction(h), id);
 	r->chain = (struct request *)(uintptr_t)map_get(&f->table, key);
 	map_put(&f->table, key, (uintptr_t)r);
 	r->tabled = true;

@@ -67,7 +67,7 @@ static void check_order(struct flow *f, struct request *r)
 	f->counts.reasons[FLOW_NO_CALL]++;
 }
 
-static void measure(struct flow *f, struct request *r)
+static void request_end_measure(struct flow *f, struct request *r)
 {
 	struct flow_request *p = &r->pub;
 	struct flow_parts parts;
@@ -110,7 +110,7 @@ static void look_for_size(struct flow *f, struct request *r)
 }
 
 /* With its cause, as far as that can be known. */
-static void conclude(struct flow *f, struct request *r)
+static void request_end_conclude(struct flow *f, struct request *r)
 {
 	const bool of_fuse = is_of_fuse(f, r);
 	struct fuse *u;
@@ -136,7 +136,7 @@ void request_resolved(struct flow *f, struct request *r, struct fuse *u)
 {
 	if (u->alone)
 		request_caused(f, r, u, FLOW_THREAD);
-	conclude(f, r);
+	request_end_conclude(f, r);
 	u->open--;
 	fuse_check(f, u);
 }
@@ -150,7 +150,7 @@ static void decided(struct flow *f, struct request *r)
 	*(r->younger ? &r->younger->elder : &f->youngest) = r->elder;
 	u = fuse_by_serial(f, r->maybe);
 	if (!u) {
-		conclude(f, r);
+		request_end_conclude(f, r);
 	} else if (u->resolved) {
 		request_resolved(f, r, u);
 	} else {
@@ -193,7 +193,7 @@ void request_finish(struct flow *f, struct request *r)
 		f->counts.reasons[FLOW_NO_CALL]++;
 	}
 	check_disks(f, r);
-	measure(f, r);
+	request_end_measure(f, r);
 	if (!fuse_by_serial(f, r->maybe))
 		look_for_size(f, r);
 	if (!content_may_have(r)) {

@@ -10,7 +10,7 @@
 
 #include <stdlib.h>
 
-static void grow(struct segments *s)
+static void segments_grow(struct segments *s)
 {
 	uint32_t room = s->room ? s->room * 2 : 8;
 	struct segment *ring = alloc_resize(NULL, room, sizeof(*ring));
@@ -23,7 +23,7 @@ static void grow(struct segments *s)
 	s->first = 0;
 }
 
-static void advance(struct segments *s)
+static void segments_advance(struct segments *s)
 {
 	while (s->ready < s->n && segment_at(s, s->ready)->begin <= s->frontier) {
 		if (segment_at(s, s->ready)->end > s->frontier)
@@ -72,14 +72,14 @@ static enum insert insert_among(struct segments *s, struct segment seg)
 		*segment_at(s, i) = *segment_at(s, i - 1);
 	*segment_at(s, at) = seg;
 	s->n++;
-	advance(s);
+	segments_advance(s);
 	return how;
 }
 
 enum insert segments_insert(struct segments *s, const struct segment *seg)
 {
 	if (s->n == s->room)
-		grow(s);
+		segments_grow(s);
 	if (!s->seen) {
 		s->seen = true;
 		s->base = s->frontier = seg->begin;
@@ -109,6 +109,6 @@ uint64_t segments_skip(struct segments *s)
 	bytes = segment_at(s, s->ready)->begin - s->frontier;
 	s->gaps += bytes;
 	s->frontier += bytes;
-	advance(s);
+	segments_advance(s);
 	return bytes;
 }

@@ -58,7 +58,7 @@ static int64_t in_range(double ns)
 
 /* ---- edges ---- */
 
-static int64_t number_of(const struct track *t, int64_t at_ns)
+static int64_t track_number_of(const struct track *t, int64_t at_ns)
 {
 	return at_ns / t->length_ns - (at_ns % t->length_ns < 0);
 }
@@ -75,7 +75,7 @@ static void keep_tighter(const struct track *t, struct window *w, int kind, cons
 	w->has[kind] = true;
 }
 
-static void make_room(struct track *t)
+static void track_make_room(struct track *t)
 {
 	while (t->n == TRACK_WINDOWS) {
 		uint32_t n = 0;
@@ -83,7 +83,7 @@ static void make_room(struct track *t)
 		t->length_ns *= 2;
 		for (uint32_t i = 0; i < t->n; i++) {
 			const struct window w = t->w[i];
-			const int64_t number = number_of(t, w.number * (t->length_ns / 2));
+			const int64_t number = track_number_of(t, w.number * (t->length_ns / 2));
 
 			if (!n || t->w[n - 1].number != number)
 				t->w[n++] = (struct window){.number = number};
@@ -153,9 +153,9 @@ void track_edge(struct track **slot, int64_t at_ns, bool is_low, int64_t value_n
 		t = *slot = alloc_zero(1, sizeof(*t));
 		t->length_ns = FIRST_WINDOW_NS;
 	}
-	make_room(t);
+	track_make_room(t);
 	t->settled = false;
-	keep_tighter(t, window_of(t, number_of(t, at_ns), drift), kind, &p);
+	keep_tighter(t, window_of(t, track_number_of(t, at_ns), drift), kind, &p);
 	t->begin_ns = t->w[t->n - 1].number * t->length_ns;
 	t->end_ns = t->begin_ns + t->length_ns;
 }
@@ -194,7 +194,7 @@ static void add_step(struct track *t, uint8_t *run, bool *any, int64_t from_ns, 
 	*any = false;
 }
 
-static void settle(struct track *t, double drift)
+static void track_settle(struct track *t, double drift)
 {
 	uint8_t run = 0;
 	bool any = false;
@@ -242,13 +242,13 @@ static void add_bound(struct bounds *b, int kind, const struct point *p, int64_t
 
 /* Of each kind the 'most' nearest bounds of the run on these sides of the moment, the window of the
  * moment itself being behind. */
-static void gather(const struct track *t, uint8_t run, int64_t at_ns, unsigned sides, int most,
-	struct bounds *b)
+static void track_gather(const struct track *t, uint8_t run, int64_t at_ns, unsigned sides,
+	int most, struct bounds *b)
 {
 	uint32_t middle = 0;
 
 	b->n[LOW] = b->n[HIGH] = 0;
-	while (middle < t->n && t->w[middle].number <= number_of(t, at_ns))
+	while (middle < t->n && t->w[middle].number <= track_number_of(t, at_ns))
 		middle++;
 	for (int kind = LOW; kind <= HIGH; kind++) {
 		int left = sides & BEHIND ? most : 0, right = sides & AHEAD ? most : 0;
@@ -293,7 +293,7 @@ static int side_rates(const struct track *t, uint8_t run, int64_t at_ns, enum to
 	struct bounds b;
 
 	for (int near = TRACK_NEAR; near >= TRACK_NEAREST; near = near * 2 / 3) {
-		gather(t, run, at_ns, side, near, &b);
+		track_gather(t, run, at_ns, side, near, &b);
 		if (near == TRACK_NEAR && (b.n[LOW] <= near / 2 || b.n[HIGH] <= near / 2))
 			return 0;
 		if (rates_of(&b, drift, out))
@@ -317,7 +317,7 @@ static bool rates_about(
 	if (left < 0 || right < 0)
 		return false;
 	if (!left && !right) {
-		gather(t, run, at_ns, BEHIND | AHEAD, TRACK_WINDOWS, &b);
+		track_gather(t, run, at_ns, BEHIND | AHEAD, TRACK_WINDOWS, &b);
 		return rates_of(&b, drift, out);
 	}
 	before = left ? before : after;
@@ -355,10 +355,10 @@ static bool in_run(
 	struct rates r;
 	struct bounds b;
 
-	gather(t, run, at_ns, BEHIND | AHEAD, TRACK_NEAREST, &b);
+	track_gather(t, run, at_ns, BEHIND | AHEAD, TRACK_NEAREST, &b);
 	if (b.n[LOW] && b.n[HIGH] && rates_about(t, run, at_ns, drift, &r) && between(&b, &r, out))
 		return true;
-	gather(t, run, at_ns, BEHIND | AHEAD, TRACK_WINDOWS, &b);
+	track_gather(t, run, at_ns, BEHIND | AHEAD, TRACK_WINDOWS, &b);
 	if (!b.n[LOW] || !b.n[HIGH] || !between(&b, &any, out))
 		return false;
 	out->doubt = FLOW_DOUBT_RATE;
@@ -373,7 +373,7 @@ bool track_at(struct track *t, int64_t at_ns, double drift, struct flow_offset *
 
 	if (!t)
 		return false;
-	settle(t, drift);
+	track_settle(t, drift);
 	while (run < t->n_steps && t->steps[run].to_ns < at_ns)
 		run++;
 	known = in_run(t, run, at_ns, drift, out);
@@ -398,7 +398,7 @@ size_t track_steps(struct track *t, double drift, const struct flow_step **out)
 
 	if (!t)
 		return 0;
-	settle(t, drift);
+	track_settle(t, drift);
 	for (uint32_t i = 0; i < t->n_steps; i++) {
 		struct flow_step *s = &t->steps[i];
 

@@ -99,7 +99,7 @@ static void pop(struct flow *f, struct half *h, int which)
 }
 
 /* Drops the calls whose bytes are bound and in messages. */
-static void drop(struct flow *f, struct half *h)
+static void wire_drop(struct flow *f, struct half *h)
 {
 	struct side *sent = &h->side[SENT], *received = &h->side[RECEIVED];
 	uint64_t taken = wire_settled(f, h, RECEIVED);
@@ -153,7 +153,7 @@ void wire_progress(struct flow *f, struct half *h)
 		h->side[SENT].attached = h->side[SENT].segments.ready;
 		h->side[RECEIVED].attached = h->side[RECEIVED].segments.ready;
 	}
-	drop(f, h);
+	wire_drop(f, h);
 	note_ahead(f, &h->side[SENT]);
 	note_ahead(f, &h->side[RECEIVED]);
 }
@@ -257,7 +257,7 @@ void wire_node_ended(struct flow *f, uint32_t node)
 	each_half(f, any);
 }
 
-static bool end(struct flow *f, struct half *h)
+static bool wire_end(struct flow *f, struct half *h)
 {
 	(void)f;
 	h->side[SENT].absent = h->side[RECEIVED].absent = true;
@@ -266,5 +266,5 @@ static bool end(struct flow *f, struct half *h)
 
 void wire_finish(struct flow *f)
 {
-	each_half(f, end);
+	each_half(f, wire_end);
 }

@@ -42,12 +42,12 @@ struct ceph {
 	struct err *e;
 };
 
-static int scan(struct ceph *c)
+static int ceph_scan(struct ceph *c)
 {
 	return json_scan(&c->s, c->e);
 }
 
-static int bad(struct ceph *c, const char *what)
+static int ceph_bad(struct ceph *c, const char *what)
 {
 	return err_set(
 		c->e, -EINVAL, "%lu: %s; write the file by '%s'", c->s.line, what, CEPH_ADVICE);
@@ -62,7 +62,7 @@ static int read_stats(struct ceph *c, struct osd *o)
 {
 	int rc = json_scan_want(&c->s, JSON_SCAN_OBJECT, "\"perf_stats\"", c->e);
 
-	while (rc >= 0 && (rc = scan(c)) == JSON_SCAN_KEY) {
+	while (rc >= 0 && (rc = ceph_scan(c)) == JSON_SCAN_KEY) {
 		bool commit = !strncmp(c->s.text, "commit_latency_", 15),
 		     apply = !strncmp(c->s.text, "apply_latency_", 14);
 		const char *unit = c->s.text + (commit ? 15 : 14);
@@ -86,7 +86,7 @@ static int read_osd(struct ceph *c)
 	struct osd o = {NAN, NAN, NAN};
 	int rc;
 
-	while ((rc = scan(c)) == JSON_SCAN_KEY) {
+	while ((rc = ceph_scan(c)) == JSON_SCAN_KEY) {
 		if (!strcmp(c->s.text, "id")) {
 			rc = json_scan_want(&c->s, JSON_SCAN_NUMBER, "\"id\"", c->e);
 			o.id = c->s.number;
@@ -101,9 +101,9 @@ static int read_osd(struct ceph *c)
 	if (rc < 0)
 		return rc;
 	if (!(o.id >= 0) || o.id > 1e9 || o.id != floor(o.id))
-		return bad(c, "an OSD has no number as its \"id\"");
+		return ceph_bad(c, "an OSD has no number as its \"id\"");
 	if (c->n == OSDS_MAX)
-		return bad(c, "a dump has more than a million OSDs");
+		return ceph_bad(c, "a dump has more than a million OSDs");
 	c->osd = alloc_room(c->osd, c->n, sizeof(*c->osd));
 	c->osd[c->n++] = o;
 	return 0;
@@ -113,9 +113,9 @@ static int read_infos(struct ceph *c)
 {
 	int rc = json_scan_want(&c->s, JSON_SCAN_ARRAY, "\"osd_perf_infos\"", c->e);
 
-	while (rc >= 0 && (rc = scan(c)) == JSON_SCAN_OBJECT)
+	while (rc >= 0 && (rc = ceph_scan(c)) == JSON_SCAN_OBJECT)
 		rc = read_osd(c);
-	return rc < 0 || rc == JSON_SCAN_ARRAY_END ? rc : bad(c, "an OSD is no object");
+	return rc < 0 || rc == JSON_SCAN_ARRAY_END ? rc : ceph_bad(c, "an OSD is no object");
 }
 
 static bool is_time(const char *key)
@@ -126,14 +126,14 @@ static bool is_time(const char *key)
 
 static int read_time(struct ceph *c)
 {
-	int rc = scan(c);
+	int rc = ceph_scan(c);
 
 	if (rc == JSON_SCAN_NUMBER)
 		c->time_s = c->s.number;
 	else if (rc == JSON_SCAN_STRING && import_time(c->s.text, 1, &c->time_s))
-		return bad(c, "a time is neither Unix seconds nor ISO 8601");
+		return ceph_bad(c, "a time is neither Unix seconds nor ISO 8601");
 	else if (rc >= 0 && rc != JSON_SCAN_STRING)
-		return bad(c, "a time is neither a number nor a text");
+		return ceph_bad(c, "a time is neither a number nor a text");
 	return rc;
 }
 
@@ -142,14 +142,14 @@ static int read_object(struct ceph *c, unsigned depth, bool *found)
 {
 	int rc;
 
-	while ((rc = scan(c)) == JSON_SCAN_KEY) {
+	while ((rc = ceph_scan(c)) == JSON_SCAN_KEY) {
 		if (!strcmp(c->s.text, "osd_perf_infos")) {
 			*found = true;
 			rc = read_infos(c);
 		} else if (!depth && is_time(c->s.text)) {
 			rc = read_time(c);
 		} else {
-			rc = scan(c);
+			rc = ceph_scan(c);
 			rc = rc == JSON_SCAN_OBJECT && depth < 4 ? read_object(c, depth + 1, found)
 								 : json_scan_skip(&c->s, rc, c->e);
 		}
@@ -176,7 +176,7 @@ static int ceph_give(struct ceph *c, const char *metric, double id, double value
 	return rc;
 }
 
-static int declare(struct ceph *c)
+static int ceph_declare(struct ceph *c)
 {
 	const struct import_sink *s = c->sink;
 
@@ -196,14 +196,14 @@ static int end_dump(struct ceph *c, bool found)
 	int rc = 0;
 
 	if (!found)
-		return bad(c, "there is no \"osd_perf_infos\" in it");
+		return ceph_bad(c, "there is no \"osd_perf_infos\" in it");
 	if (isnan(c->time_s))
-		return bad(c, "the dump has no time");
+		return ceph_bad(c, "the dump has no time");
 	if ((o->from_s != 0 || o->to_s != 0) && (c->time_s < o->from_s || c->time_s >= o->to_s))
 		c->n = 0;
 	c->dumps++;
 	labels_line(c->labels, c->s.line);
-	rc = declare(c);
+	rc = ceph_declare(c);
 	for (size_t i = 0; i < c->n && !rc; i++)
 		rc = ceph_give(c, "commit_latency_ms", c->osd[i].id, c->osd[i].commit_ms)
 			?: ceph_give(c, "apply_latency_ms", c->osd[i].id, c->osd[i].apply_ms);
@@ -241,14 +241,15 @@ static int read_between(struct ceph *c)
 		}
 		for (n = 0; ch != EOF && ch != '\n'; ch = getc(c->s.f)) {
 			if (n + 1 == sizeof(line) || !ch)
-				return bad(c, "this is neither a time nor JSON");
+				return ceph_bad(c, "this is neither a time nor JSON");
 			line[n++] = (char)ch;
 		}
 		while (n && (line[n - 1] == ' ' || line[n - 1] == '\r' || line[n - 1] == '\t'))
 			n--;
 		line[n] = '\0';
 		if (import_time(line + strspn(line, "# \t"), 1, &c->line_s))
-			return bad(c, "this is neither a time (Unix seconds or ISO 8601) nor JSON");
+			return ceph_bad(
+				c, "this is neither a time (Unix seconds or ISO 8601) nor JSON");
 		c->s.line += ch == '\n';
 	}
 }
@@ -256,15 +257,15 @@ static int read_between(struct ceph *c)
 /* A dump, or an array of them. */
 static int read_value(struct ceph *c)
 {
-	int rc = scan(c);
+	int rc = ceph_scan(c);
 
 	if (rc == JSON_SCAN_OBJECT)
 		rc = read_dump(c);
 	else
-		while (rc >= 0 && (rc = scan(c)) == JSON_SCAN_OBJECT)
+		while (rc >= 0 && (rc = ceph_scan(c)) == JSON_SCAN_OBJECT)
 			rc = read_dump(c);
 	c->line_s = NAN;
-	return rc < 0 || rc == JSON_SCAN_ARRAY_END || !rc ? rc : bad(c, "a dump is no object");
+	return rc < 0 || rc == JSON_SCAN_ARRAY_END || !rc ? rc : ceph_bad(c, "a dump is no object");
 }
 
 bool ceph_looks(const char *head, size_t size)
@@ -297,7 +298,7 @@ int ceph_read(FILE *f, const char *source, const struct import_options *o,
 		rc = 0;
 	}
 	if (!rc && !c.dumps)
-		rc = bad(&c, "there is no dump in it");
+		rc = ceph_bad(&c, "there is no dump in it");
 	if (rc < 0)
 		lines_where(e, source, rc);
 	else if (labels_finish(c.labels, said, e))

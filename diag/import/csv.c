@@ -54,7 +54,8 @@ int csv_refused(struct csv *c, int rc)
 }
 
 /* A field without quotes, for names and messages: at most CSV_NAME_ROOM - 1 bytes of it. */
-static const char *text_of(const struct csv *c, size_t field, char room[static CSV_NAME_ROOM + 1])
+static const char *csv_text_of(
+	const struct csv *c, size_t field, char room[static CSV_NAME_ROOM + 1])
 {
 	csv_unquote(&c->rows, field, room, CSV_NAME_ROOM + 1);
 	return room;
@@ -83,7 +84,7 @@ static int apply_zone(struct csv *c, double *time_s)
 	char zone[CSV_NAME_ROOM + 1];
 	int offset_s = 0;
 
-	if (c->table.zone != no_column && *text_of(c, c->table.zone, zone)) {
+	if (c->table.zone != no_column && *csv_text_of(c, c->table.zone, zone)) {
 		if (!import_zone(zone, &offset_s))
 			return csv_wrong(c,
 				"zone '%.60s' is not known, or means several; write times in UTC, "
@@ -110,7 +111,7 @@ static int new_time(struct csv *c)
 	c->time_n = n <= CSV_TIME_MAX && c->table.zone == no_column ? n : 0;
 	memcpy(c->time_text, text, c->time_n);
 	if (n && *text == '"') {
-		text = text_of(c, c->table.time, room);
+		text = csv_text_of(c, c->table.time, room);
 		n = strlen(text);
 	}
 	if (number_read(text, n, &x) == NUMBER_OK) {
@@ -120,14 +121,15 @@ static int new_time(struct csv *c)
 	} else if (!iso_time_read(text, n, &x, &local)) {
 		return csv_wrong(c,
 			"time '%.60s' is neither a number nor of ISO 8601 (2026-11-22T14:00:00Z)%s",
-			text_of(c, c->table.time, room),
+			csv_text_of(c, c->table.time, room),
 			n >= 4 && n <= 12 && text[2] == ':' ? "; write date and time in one column"
 							    : "");
 	}
 	if (local && (rc = apply_zone(c, &x)))
 		return rc;
 	if (!isfinite(x))
-		return csv_wrong(c, "time '%.60s' is too large", text_of(c, c->table.time, room));
+		return csv_wrong(
+			c, "time '%.60s' is too large", csv_text_of(c, c->table.time, room));
 	c->time_s = x;
 	return 0;
 }
@@ -187,7 +189,7 @@ static int add_key(struct csv *c)
 	}
 	for (size_t i = all - t->n_values; i < all; i++)
 		c->ids[i] = no_series;
-	k->skip = t->form == CSV_LONG && !chosen(c->o, text_of(c, t->metric, metric));
+	k->skip = t->form == CSV_LONG && !chosen(c->o, csv_text_of(c, t->metric, metric));
 	if (k->skip)
 		memcpy(c->skipped, metric, sizeof(metric));
 	return 0;
@@ -235,9 +237,10 @@ static int new_series(struct csv *c, size_t v, uint32_t *id)
 	int rc;
 
 	for (; key.n_groups < t->n_groups; key.n_groups++)
-		key.group[key.n_groups] = text_of(c, t->group[key.n_groups], names[key.n_groups]);
+		key.group[key.n_groups] = csv_text_of(
+			c, t->group[key.n_groups], names[key.n_groups]);
 	if (t->form == CSV_LONG)
-		key.metric = text_of(c, t->metric, names[IMPORT_GROUPS_MAX]);
+		key.metric = csv_text_of(c, t->metric, names[IMPORT_GROUPS_MAX]);
 	if (t->form == CSV_WIDE) {
 		key.member = column;
 		if (t->collectl && csv_collectl_name(column, path, &key.metric))
@@ -245,7 +248,7 @@ static int new_series(struct csv *c, size_t v, uint32_t *id)
 		else if (t->slashes && strlen(column) < sizeof(path))
 			split_name(strcpy(path, column), &key);
 	} else {
-		key.member = text_of(c, t->member, names[IMPORT_GROUPS_MAX + 1]);
+		key.member = csv_text_of(c, t->member, names[IMPORT_GROUPS_MAX + 1]);
 	}
 	rc = check_names(c, &key);
 	if (!rc && (rc = c->sink->series(c->sink->ctx, &key, id, c->e)))
@@ -480,7 +483,7 @@ static void note_times(const struct csv *c)
 			c->gaps, c->first_gap);
 }
 
-static void conclude(struct csv *c)
+static void csv_conclude(struct csv *c)
 {
 	if (!c->said)
 		return;
@@ -520,7 +523,7 @@ int csv_read(FILE *f, const char *source, const struct import_options *o,
 	}
 	if (!rc)
 		rc = csv_repeats_judge(&c);
-	conclude(&c);
+	csv_conclude(&c);
 	csv_rows_clear(&c.rows);
 	csv_table_clear(&c.table);
 	csv_keys_clear(&c.keys);

@@ -121,7 +121,7 @@ static void take_columns(struct look *l, uint64_t *cell)
 }
 
 /* Reads the rows ahead; with 'columns' also what they hold there. */
-static void scan(struct look *l)
+static void csv_repeats_scan(struct look *l)
 {
 	struct csv_rows *r = l->r;
 
@@ -595,7 +595,7 @@ int csv_repeats(const struct csv_table *t, struct csv_rows *r, const struct impo
 	int rc = 0;
 
 	r->ahead = true;
-	scan(&l);
+	csv_repeats_scan(&l);
 	part = !r->eof || r->next != r->end;
 	rows = distinct(&l, (const size_t[]){TIME, KEY, ROW}, 3);
 	repeated = rows - distinct(&l, (const size_t[]){TIME, KEY}, 2);
@@ -607,7 +607,7 @@ int csv_repeats(const struct csv_table *t, struct csv_rows *r, const struct impo
 		l.room = 0;
 		l.times = alloc_zero(1, sizeof(*l.times));
 		r->next = before.next;
-		scan(&l);
+		csv_repeats_scan(&l);
 		rows = distinct(&l, (const size_t[]){TIME, KEY, ROW}, 3);
 		repeated = rows - distinct(&l, (const size_t[]){TIME, KEY}, 2);
 		if (repeated)

@@ -159,7 +159,7 @@ static inline uint64_t stops_in(const struct csv_rows *r, const char *p, char se
 }
 
 /* Finds the fields of the row at 'next'; moves 'next' behind it. */
-static enum split split(struct csv_rows *r)
+static enum split csv_rows_split(struct csv_rows *r)
 {
 	const char *row = r->next, *p = row, *first, *last, *block = row;
 	const char separator = r->separator;
@@ -236,7 +236,7 @@ bool csv_rows_next(struct csv_rows *r)
 		if (r->next == r->end && r->eof)
 			return false;
 		r->wrong = NULL;
-		s = r->next == r->end ? MORE : split(r);
+		s = r->next == r->end ? MORE : csv_rows_split(r);
 		if (s == ROW && (r->n_fields > 1 || r->fields[0].n))
 			return true;
 		if (s == WRONG || (s == MORE && (r->ahead || !csv_rows_fill(r)))) {

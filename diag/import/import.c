@@ -86,7 +86,7 @@ static void list_formats(char *text, size_t size)
 		n += (size_t)snprintf(text + n, size - n, "%s%s", n ? ", " : "", f->name);
 }
 
-static const struct import_format *by_name(const char *name)
+static const struct import_format *import_by_name(const char *name)
 {
 	for (const struct import_format *f = import_formats; f->name; f++)
 		if (!strcmp(f->name, name))
@@ -143,7 +143,7 @@ static const char *recognised(const char *head)
 	return NULL;
 }
 
-static int choose(const struct input *in, const struct import_options *o,
+static int import_choose(const struct input *in, const struct import_options *o,
 	const struct import_format **format, struct err *e)
 {
 	char names[300];
@@ -152,7 +152,7 @@ static int choose(const struct input *in, const struct import_options *o,
 
 	list_formats(names, sizeof(names));
 	if (o->format) {
-		*format = by_name(o->format);
+		*format = import_by_name(o->format);
 		return *format ? 0
 			       : err_set(e, -EINVAL, "there is no format '%.60s'; there are %s",
 					 o->format, names);
@@ -188,7 +188,7 @@ int import_file(const char *path, const struct import_options *o, const struct i
 
 	o = o ? o : &find_out;
 	if (!rc)
-		rc = err_blame(e, ERR_SCENARIO, choose(in, o, &format, e));
+		rc = err_blame(e, ERR_SCENARIO, import_choose(in, o, &format, e));
 	if (!rc && !(f = input_file(in, e)))
 		rc = -ENOMEM;
 	if (!rc) {

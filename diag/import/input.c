@@ -175,7 +175,7 @@ static int start_unpacking(struct input *in, struct err *e)
 	return 0;
 }
 
-static int read_head(struct input *in, struct err *e)
+static int input_read_head(struct input *in, struct err *e)
 {
 	ssize_t n = 1;
 
@@ -213,7 +213,7 @@ int input_open(const char *path, struct input **out, struct err *e)
 	in->head = alloc_zero(1, INPUT_HEAD_MAX + 1);
 	rc = start_unpacking(in, e);
 	if (!rc)
-		rc = read_head(in, e);
+		rc = input_read_head(in, e);
 	if (rc)
 		input_close(in);
 	else

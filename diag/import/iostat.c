@@ -45,12 +45,12 @@ struct iostat {
 	struct err *e;
 };
 
-static int scan(struct iostat *r)
+static int iostat_scan(struct iostat *r)
 {
 	return json_scan(&r->s, r->e);
 }
 
-static int bad(struct iostat *r, const char *what)
+static int iostat_bad(struct iostat *r, const char *what)
 {
 	return err_set(
 		r->e, -EINVAL, "%lu: %s; write the file by '" IOSTAT_ADVICE "'", r->s.line, what);
@@ -67,7 +67,7 @@ static int text_to(struct iostat *r, const char *what, char *out, size_t size)
 	int rc = enter(r, JSON_SCAN_STRING, what);
 
 	if (rc >= 0 && r->s.length >= size)
-		return bad(r, "a name is too long");
+		return iostat_bad(r, "a name is too long");
 	if (rc >= 0)
 		memcpy(out, r->s.text, r->s.length + 1);
 	return rc;
@@ -94,7 +94,7 @@ static int read_parts(struct iostat *r)
 	bool utc = false;
 	int rc, day, seconds;
 
-	while ((rc = scan(r)) == JSON_SCAN_KEY) {
+	while ((rc = iostat_scan(r)) == JSON_SCAN_KEY) {
 		if (!strcmp(r->s.text, "date"))
 			rc = text_to(r, "\"date\"", date, sizeof(date));
 		else if (!strcmp(r->s.text, "time"))
@@ -102,7 +102,7 @@ static int read_parts(struct iostat *r)
 		else if (!strcmp(r->s.text, "tz"))
 			rc = text_to(r, "\"tz\"", zone, sizeof(zone));
 		else if (!strcmp(r->s.text, "utc")) {
-			rc = scan(r);
+			rc = iostat_scan(r);
 			if (rc == JSON_SCAN_NUMBER)
 				utc = r->s.number != 0;
 			else if (rc >= 0)
@@ -115,7 +115,7 @@ static int read_parts(struct iostat *r)
 	if (rc < 0)
 		return rc;
 	if (sysstat_date(date, &day, NULL) || sysstat_clock(clock, &seconds, &end) || *end)
-		return bad(r, "the timestamp is no date and time");
+		return iostat_bad(r, "the timestamp is no date and time");
 	r->time_s = day * 86400.0 + seconds;
 	if (!utc)
 		r->time_s -= zone_offset(r, *zone ? zone : r->timezone);
@@ -126,7 +126,7 @@ static int read_parts(struct iostat *r)
 /* iostat's text, by locale or ISO 8601. */
 static int read_timestamp(struct iostat *r)
 {
-	int rc = scan(r), day, seconds;
+	int rc = iostat_scan(r), day, seconds;
 	const char *end;
 
 	if (rc == JSON_SCAN_OBJECT)
@@ -134,7 +134,7 @@ static int read_timestamp(struct iostat *r)
 	if (rc < 0)
 		return rc;
 	if (rc != JSON_SCAN_STRING)
-		return bad(r, "\"timestamp\" is no text");
+		return iostat_bad(r, "\"timestamp\" is no text");
 	r->since_boot = r->first;
 	r->first = false;
 	r->has_time = true;
@@ -142,7 +142,7 @@ static int read_timestamp(struct iostat *r)
 		return 0;
 	if (sysstat_date(r->s.text, &day, &end) || *end != ' ' ||
 		sysstat_clock(end + 1, &seconds, &end) || *end)
-		return bad(r, "the timestamp is neither ISO 8601 nor month/day/year time");
+		return iostat_bad(r, "the timestamp is neither ISO 8601 nor month/day/year time");
 	r->time_s = day * 86400.0 + seconds;
 	r->iso = false;
 	r->local = true;
@@ -156,16 +156,16 @@ static int read_disk(struct iostat *r)
 
 	d->n = 0;
 	*d->name = '\0';
-	while ((rc = scan(r)) == JSON_SCAN_KEY) {
+	while ((rc = iostat_scan(r)) == JSON_SCAN_KEY) {
 		struct value *v = &d->v[d->n];
 
 		if (!strcmp(r->s.text, "disk_device") || !strcmp(r->s.text, "disk-device")) {
 			rc = text_to(r, "the disk's name", d->name, sizeof(d->name));
 		} else if (r->s.length >= METRIC_MAX || d->n == VALUES_MAX) {
-			return bad(r, "a disk has too many or too long names");
+			return iostat_bad(r, "a disk has too many or too long names");
 		} else {
 			memcpy(v->metric, r->s.text, r->s.length + 1);
-			rc = scan(r);
+			rc = iostat_scan(r);
 			if (rc == JSON_SCAN_NUMBER) {
 				v->value = r->s.number;
 				d->n++;
@@ -179,9 +179,9 @@ static int read_disk(struct iostat *r)
 	if (rc < 0)
 		return rc;
 	if (!r->has_time)
-		return bad(r, "there is no time before the disks (iostat's option -t)");
+		return iostat_bad(r, "there is no time before the disks (iostat's option -t)");
 	if (!*d->name)
-		return bad(r, "a disk has no \"disk_device\"");
+		return iostat_bad(r, "a disk has no \"disk_device\"");
 	rc = 0;
 	for (size_t i = 0; i < d->n && !rc && !r->since_boot; i++)
 		rc = sysstat_sample(r->x, *r->host ? r->host : "host", d->name, d->v[i].metric,
@@ -194,9 +194,9 @@ static int read_disks(struct iostat *r)
 {
 	int rc = enter(r, JSON_SCAN_ARRAY, "\"disk\"");
 
-	while (rc >= 0 && (rc = scan(r)) == JSON_SCAN_OBJECT)
+	while (rc >= 0 && (rc = iostat_scan(r)) == JSON_SCAN_OBJECT)
 		rc = read_disk(r);
-	return rc < 0 || rc == JSON_SCAN_ARRAY_END ? rc : bad(r, "a disk is no object");
+	return rc < 0 || rc == JSON_SCAN_ARRAY_END ? rc : iostat_bad(r, "a disk is no object");
 }
 
 /* Calls 'one' for each element of an array of objects, and skips what is none. */
@@ -204,7 +204,7 @@ static int each(struct iostat *r, const char *what, int (*one)(struct iostat *))
 {
 	int rc = enter(r, JSON_SCAN_ARRAY, what);
 
-	while (rc >= 0 && (rc = scan(r)) >= 0 && rc != JSON_SCAN_ARRAY_END)
+	while (rc >= 0 && (rc = iostat_scan(r)) >= 0 && rc != JSON_SCAN_ARRAY_END)
 		rc = rc == JSON_SCAN_OBJECT ? one(r) : json_scan_skip(&r->s, rc, r->e);
 	return rc;
 }
@@ -214,7 +214,7 @@ static int read_statistics(struct iostat *r)
 	int rc;
 
 	r->has_time = r->since_boot = false;
-	while ((rc = scan(r)) == JSON_SCAN_KEY) {
+	while ((rc = iostat_scan(r)) == JSON_SCAN_KEY) {
 		if (!strcmp(r->s.text, "timestamp"))
 			rc = read_timestamp(r);
 		else if (!strcmp(r->s.text, "disk"))
@@ -234,7 +234,7 @@ static int read_host(struct iostat *r)
 	*r->host = *r->timezone = '\0';
 	r->first = true;
 	sysstat_begin(r->x);
-	while ((rc = scan(r)) == JSON_SCAN_KEY) {
+	while ((rc = iostat_scan(r)) == JSON_SCAN_KEY) {
 		if (!strcmp(r->s.text, "nodename"))
 			rc = text_to(r, "\"nodename\"", r->host, sizeof(r->host));
 		else if (!strcmp(r->s.text, "timezone"))
@@ -253,7 +253,7 @@ static int read_sysstat(struct iostat *r)
 {
 	int rc = enter(r, JSON_SCAN_OBJECT, "\"sysstat\"");
 
-	while (rc >= 0 && (rc = scan(r)) == JSON_SCAN_KEY)
+	while (rc >= 0 && (rc = iostat_scan(r)) == JSON_SCAN_KEY)
 		rc = strcmp(r->s.text, "hosts") ? json_scan_skip(&r->s, JSON_SCAN_KEY, r->e)
 						: each(r, "\"hosts\"", read_host);
 	return rc;
@@ -261,13 +261,13 @@ static int read_sysstat(struct iostat *r)
 
 static int read_text(struct iostat *r)
 {
-	int rc = scan(r);
+	int rc = iostat_scan(r);
 
 	if (rc <= JSON_SCAN_END)
 		return rc;
 	if (rc != JSON_SCAN_OBJECT)
-		return bad(r, "this is no JSON object");
-	while (rc >= 0 && (rc = scan(r)) == JSON_SCAN_KEY)
+		return iostat_bad(r, "this is no JSON object");
+	while (rc >= 0 && (rc = iostat_scan(r)) == JSON_SCAN_KEY)
 		rc = strcmp(r->s.text, "sysstat") ? json_scan_skip(&r->s, JSON_SCAN_KEY, r->e)
 						  : read_sysstat(r);
 	return rc < 0 ? rc : 1;

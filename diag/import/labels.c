@@ -109,7 +109,7 @@ static uint32_t known_key(const struct labels *l, uint64_t hash, const char *tex
 	return (uint32_t)i;
 }
 
-static int by_name(const void *a, const void *b)
+static int labels_by_name(const void *a, const void *b)
 {
 	return strcmp(((const struct label *)a)->name, ((const struct label *)b)->name);
 }
@@ -184,7 +184,7 @@ int labels_add(struct labels *l, const char *metric, struct label *v, size_t n, 
 	put_metric(l, metric, v, n);
 	if (!wanted(l->how, l->scratch) || !import_name(l->scratch))
 		return -ENOENT;
-	qsort(v, n, sizeof(*v), by_name);
+	qsort(v, n, sizeof(*v), labels_by_name);
 	for (size_t i = 0; i < n; i++) {
 		if (!strcmp(v[i].name, "le") || !strcmp(v[i].name, "quantile") || !*v[i].value)
 			continue;

@@ -22,7 +22,7 @@ static uint64_t hash_of(const struct labels_series *s, const char *name, uint64_
 	return hash_mix(before, value ? hash_text(value) : 0);
 }
 
-static uint64_t key_of(const struct labels *l, const struct labels_series *s)
+static uint64_t labels_apart_key_of(const struct labels *l, const struct labels_series *s)
 {
 	uint64_t h = hash_text(s->text);
 
@@ -66,7 +66,7 @@ static bool find_pair(const struct labels *l, const struct labels_series *pair[2
 		const struct labels_series *s = &l->series[i];
 
 		if (s->from_s <= s->to_s && (!l->member || labels_value(s, l->member)))
-			rows[n++] = (struct row){key_of(l, s), s};
+			rows[n++] = (struct row){labels_apart_key_of(l, s), s};
 	}
 	if (n)
 		qsort(rows, n, sizeof(*rows), by_key_and_time);

@@ -36,12 +36,12 @@ struct answer {
 	char arena[LABELS_BYTES];
 };
 
-static int scan(struct answer *a)
+static int prometheus_answer_scan(struct answer *a)
 {
 	return json_scan(&a->s, a->e);
 }
 
-static int bad(struct answer *a, const char *what)
+static int prometheus_answer_bad(struct answer *a, const char *what)
 {
 	return err_set(a->e, -EINVAL, "%lu: %s", a->s.line, what);
 }
@@ -53,20 +53,21 @@ static int read_labels(struct answer *a, struct label *v, size_t *n, const char 
 	size_t used = 0;
 	char *text[2];
 
-	while (rc >= 0 && (rc = scan(a)) == JSON_SCAN_KEY) {
+	while (rc >= 0 && (rc = prometheus_answer_scan(a)) == JSON_SCAN_KEY) {
 		for (int i = 0; i < 2; i++) {
 			if (i &&
 				(rc = json_scan_want(&a->s, JSON_SCAN_STRING, "a label", a->e)) < 0)
 				return rc;
 			if (a->s.cut || used + a->s.length + 1 > sizeof(a->arena))
-				return bad(a, "a series has labels that are too long");
+				return prometheus_answer_bad(
+					a, "a series has labels that are too long");
 			text[i] = memcpy(a->arena + used, a->s.text, a->s.length + 1);
 			used += a->s.length + 1;
 		}
 		if (!strcmp(text[0], "__name__"))
 			*name = text[1];
 		else if (*n == LABELS_MAX)
-			return bad(a, "a series has too many labels");
+			return prometheus_answer_bad(a, "a series has too many labels");
 		else
 			v[(*n)++] = (struct label){text[0], text[1]};
 	}
@@ -102,7 +103,7 @@ static int read_point(struct answer *a)
 		return rc;
 	value = strtod(a->s.text, &end);
 	if (end == a->s.text || *end)
-		return bad(a, "a value is no number");
+		return prometheus_answer_bad(a, "a value is no number");
 	rc = json_scan_want(&a->s, JSON_SCAN_ARRAY_END, "the end of a sample", a->e);
 	if (rc < 0 || !a->wanted)
 		return rc;
@@ -116,23 +117,23 @@ static int read_values(struct answer *a)
 	int rc;
 
 	if (!a->has_series)
-		return bad(a, "a series has values before its labels");
-	rc = scan(a);
+		return prometheus_answer_bad(a, "a series has values before its labels");
+	rc = prometheus_answer_scan(a);
 	/* promtool prints this of a series of native histograms, and leaves out the histograms. */
 	if (rc == JSON_SCAN_WORD && !strcmp(a->s.text, "null")) {
 		a->histograms = true;
 		return 0;
 	}
 	if (rc >= 0 && rc != JSON_SCAN_ARRAY)
-		return bad(a, "\"values\" is not an array");
-	while (rc >= 0 && (rc = scan(a)) == JSON_SCAN_ARRAY)
+		return prometheus_answer_bad(a, "\"values\" is not an array");
+	while (rc >= 0 && (rc = prometheus_answer_scan(a)) == JSON_SCAN_ARRAY)
 		rc = read_point(a);
 	if (rc == JSON_SCAN_NUMBER)
-		return bad(a,
+		return prometheus_answer_bad(a,
 			"values and times are in lists of their own, as /api/v1/export of "
 			"VictoriaMetrics gives them: ask /api/v1/query_range");
 	if (rc >= 0 && rc != JSON_SCAN_ARRAY_END)
-		return bad(a, "a sample is not [time, \"value\"]");
+		return prometheus_answer_bad(a, "a sample is not [time, \"value\"]");
 	return rc < 0 ? rc : 0;
 }
 
@@ -146,7 +147,7 @@ static int series_key(struct answer *a)
 	if (!strcmp(key, "values"))
 		return read_values(a);
 	if (!strcmp(key, "value"))
-		return bad(a, INSTANT);
+		return prometheus_answer_bad(a, INSTANT);
 	if (strcmp(key, "histograms"))
 		return 1;
 	a->histograms = true;
@@ -159,7 +160,7 @@ static int read_object(struct answer *a, int (*key)(struct answer *a))
 	int rc;
 
 	a->has_series = false;
-	while ((rc = scan(a)) == JSON_SCAN_KEY) {
+	while ((rc = prometheus_answer_scan(a)) == JSON_SCAN_KEY) {
 		rc = key(a);
 		if (rc > 0)
 			rc = json_scan_skip(&a->s, JSON_SCAN_KEY, a->e);
@@ -175,10 +176,10 @@ static int read_list(struct answer *a)
 	int rc = 0;
 
 	a->some = true;
-	while (rc >= 0 && (rc = scan(a)) == JSON_SCAN_OBJECT)
+	while (rc >= 0 && (rc = prometheus_answer_scan(a)) == JSON_SCAN_OBJECT)
 		rc = read_object(a, series_key);
 	if (rc >= 0 && rc != JSON_SCAN_ARRAY_END)
-		return bad(a, "a series is not an object");
+		return prometheus_answer_bad(a, "a series is not an object");
 	return rc < 0 ? rc : 0;
 }
 
@@ -196,9 +197,9 @@ static int check_type(struct answer *a)
 
 	for (size_t i = 0; rc >= 0 && i < sizeof(others) / sizeof(others[0]); i++)
 		if (!strcmp(a->s.text, others[i].type))
-			return bad(a, others[i].what);
+			return prometheus_answer_bad(a, others[i].what);
 	if (rc >= 0 && strcmp(a->s.text, "matrix"))
-		return bad(a, "the result is no matrix of series");
+		return prometheus_answer_bad(a, "the result is no matrix of series");
 	return rc < 0 ? rc : 0;
 }
 
@@ -222,7 +223,7 @@ static int data_key(struct answer *a)
 	}
 	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
 		if (!strcmp(a->s.text, others[i].key))
-			return bad(a, others[i].what);
+			return prometheus_answer_bad(a, others[i].what);
 	return 1;
 }
 
@@ -232,11 +233,11 @@ static int read_data(struct answer *a)
 
 	if (!a->labels)
 		return json_scan_skip(&a->s, JSON_SCAN_KEY, a->e);
-	rc = scan(a);
+	rc = prometheus_answer_scan(a);
 	if (rc == JSON_SCAN_ARRAY)
-		return bad(a, "\"data\" is a list of names, not series");
+		return prometheus_answer_bad(a, "\"data\" is a list of names, not series");
 	if (rc >= 0 && rc != JSON_SCAN_OBJECT)
-		return bad(a, "\"data\" is not an object");
+		return prometheus_answer_bad(a, "\"data\" is not an object");
 	return rc < 0 ? rc : read_object(a, data_key);
 }
 
@@ -271,23 +272,23 @@ static void take_warning(struct answer *a)
 /* "warnings" or "infos": a list of texts, one text, or null. */
 static int read_texts(struct answer *a, void (*take)(struct answer *a))
 {
-	int rc = scan(a);
+	int rc = prometheus_answer_scan(a);
 
 	if (rc == JSON_SCAN_STRING)
 		take(a);
 	if (rc != JSON_SCAN_ARRAY)
 		return json_scan_skip(&a->s, rc, a->e);
-	while ((rc = scan(a)) == JSON_SCAN_STRING)
+	while ((rc = prometheus_answer_scan(a)) == JSON_SCAN_STRING)
 		take(a);
 	if (rc >= 0 && rc != JSON_SCAN_ARRAY_END)
-		return bad(a, "a warning is no text");
+		return prometheus_answer_bad(a, "a warning is no text");
 	return rc < 0 ? rc : 0;
 }
 
 /* Of VictoriaMetrics: a node that stores series did not answer. */
 static int read_partial(struct answer *a)
 {
-	int rc = scan(a);
+	int rc = prometheus_answer_scan(a);
 
 	a->partial |= rc == JSON_SCAN_WORD && !strcmp(a->s.text, "true");
 	return json_scan_skip(&a->s, rc, a->e);
@@ -339,7 +340,7 @@ static int read_envelope(struct answer *a)
 	rc = rc < 0 ? rc : read_object(a, envelope_key);
 	if (rc < 0 || a->failed || a->some || !a->labels)
 		return rc;
-	return bad(a, "the answer has no \"data\" with a \"result\"");
+	return prometheus_answer_bad(a, "the answer has no \"data\" with a \"result\"");
 }
 
 /* An answer may have been saved whole, or only its data, result or series (jq, promtool). */
@@ -357,17 +358,17 @@ static int read_saved(struct answer *a)
 {
 	int rc = 0;
 
-	while (rc >= 0 && (rc = scan(a)) > JSON_SCAN_END) {
+	while (rc >= 0 && (rc = prometheus_answer_scan(a)) > JSON_SCAN_END) {
 		if (rc == JSON_SCAN_ARRAY)
 			rc = read_list(a);
 		else if (rc == JSON_SCAN_OBJECT)
 			rc = read_object(a, saved_key);
 		else
-			return bad(a, "this is no answer of Prometheus");
+			return prometheus_answer_bad(a, "this is no answer of Prometheus");
 		if (a->failed)
 			return rc;
 	}
-	return rc < 0 || a->some ? rc : bad(a, "there are no series in it");
+	return rc < 0 || a->some ? rc : prometheus_answer_bad(a, "there are no series in it");
 }
 
 static struct answer *answer_new(FILE *f, const char *metric, struct labels *labels,

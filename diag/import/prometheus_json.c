@@ -27,7 +27,8 @@ struct saved {
 };
 
 /* Parts of a range that were asked for one by one share the sample between them. */
-static bool is_known(struct saved *s, const struct waiting *w, int *rc, struct err *e)
+static bool prometheus_json_is_known(
+	struct saved *s, const struct waiting *w, int *rc, struct err *e)
 {
 	struct waiting *last;
 
@@ -62,7 +63,7 @@ static int prometheus_json_keep(
 	if ((s->how->from_s != 0 || s->how->to_s != 0) &&
 		(time_s < s->how->from_s || time_s >= s->how->to_s))
 		return 0;
-	if (is_known(s, &w, &rc, e))
+	if (prometheus_json_is_known(s, &w, &rc, e))
 		return rc;
 	labels_seen(s->labels, series, time_s);
 	if (fwrite(&w, sizeof(w), 1, s->waiting) != 1)

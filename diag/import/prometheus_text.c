@@ -53,7 +53,7 @@ struct text {
 	struct err *e;
 };
 
-static int bad(struct text *t, const char *what)
+static int prometheus_text_bad(struct text *t, const char *what)
 {
 	return err_set(t->e, -EINVAL, "%lu: %s", t->l.n, what);
 }
@@ -81,7 +81,8 @@ static int read_comment(struct text *t)
 	word(&p, kind, sizeof(kind));
 	if (!strcmp(kind, "time")) {
 		if (import_time(skip_blanks(p), 1, &t->time_s))
-			return bad(t, "the line '# time' takes Unix seconds or ISO 8601");
+			return prometheus_text_bad(
+				t, "the line '# time' takes Unix seconds or ISO 8601");
 		return 0;
 	}
 	if (strcmp(kind, "TYPE") && strcmp(kind, "UNIT"))
@@ -137,34 +138,36 @@ static int read_labels(struct text *t, char **p, char **name, struct label *v, s
 			*p += strcspn(*p, "= \t}");
 		}
 		if (!key || *p == key)
-			return bad(t, "a label has no name, or its quote no end");
+			return prometheus_text_bad(t, "a label has no name, or its quote no end");
 		value = skip_blanks(*p);
 		alone = *value != '=';
 		if (alone && !in_quotes)
-			return bad(t, "a label has no value");
+			return prometheus_text_bad(t, "a label has no value");
 		if (!alone) {
 			char *end = *p;
 
 			value = skip_blanks(value + 1);
 			if (*value != '"')
-				return bad(t, "a label's value is not in double quotes");
+				return prometheus_text_bad(
+					t, "a label's value is not in double quotes");
 			*p = value;
 			*end = '\0';
 			value = quoted(p);
 			if (!value)
-				return bad(t, "a label's value has no closing quote");
+				return prometheus_text_bad(
+					t, "a label's value has no closing quote");
 		}
 		if (alone || !strcmp(key, "__name__"))
 			*name = alone ? key : value;
 		else if (*n == LABELS_MAX)
-			return bad(t, "a series has too many labels");
+			return prometheus_text_bad(t, "a series has too many labels");
 		else
 			v[(*n)++] = (struct label){key, value};
 		*p = skip_blanks(*p);
 		if (**p == ',')
 			++*p;
 		else if (**p != '}')
-			return bad(t, "labels are not separated by commas");
+			return prometheus_text_bad(t, "labels are not separated by commas");
 	}
 	++*p;
 	return 0;
@@ -194,7 +197,8 @@ static int read_time(struct text *t, char *p, double *time_s)
 		first = p;
 		if (!prometheus_text_number(&p, &x) || !isfinite(x) ||
 			(*skip_blanks(p) && *skip_blanks(p) != '#'))
-			return bad(t, "behind the value there must be a time, or nothing");
+			return prometheus_text_bad(
+				t, "behind the value there must be a time, or nothing");
 		*time_s = fabs(x) < 1e11 || memchr(first, '.', (size_t)(p - first)) ? x : x / 1000;
 		return 0;
 	}
@@ -241,7 +245,7 @@ static void declaration(const struct family *f, const char *metric, char *out, s
 }
 
 /* A series is new: its metric is declared if this is the first one with it. */
-static int declare(struct text *t, uint32_t series, struct err *e)
+static int prometheus_text_declare(struct text *t, uint32_t series, struct err *e)
 {
 	const char *metric = labels_metric(t->labels, series);
 	char text[2 * FAMILY_MAX + 100];
@@ -260,7 +264,7 @@ static int declare(struct text *t, uint32_t series, struct err *e)
 }
 
 /* Gives away what has waited. */
-static int flush(struct text *t)
+static int prometheus_text_flush(struct text *t)
 {
 	int rc = labels_decide(t->labels, t->said, t->e);
 
@@ -281,7 +285,7 @@ static int prometheus_text_keep(struct text *t, uint32_t series, double time_s, 
 	t->waiting = alloc_room(t->waiting, t->n, sizeof(*t->waiting));
 	labels_seen(t->labels, series, time_s);
 	t->waiting[t->n++] = (struct waiting){time_s, value, series, t->l.n};
-	return t->n >= WAITING_MAX ? flush(t) : 0;
+	return t->n >= WAITING_MAX ? prometheus_text_flush(t) : 0;
 }
 
 static int read_sample(struct text *t, char *p)
@@ -306,7 +310,7 @@ static int read_sample(struct text *t, char *p)
 	if (rc)
 		return rc;
 	if (!name || !prometheus_text_number(&p, &value))
-		return bad(t, "this is not 'name{label=\"value\"} number time'");
+		return prometheus_text_bad(t, "this is not 'name{label=\"value\"} number time'");
 	rc = read_time(t, p, &time_s);
 	if (rc)
 		return rc;
@@ -317,7 +321,7 @@ static int read_sample(struct text *t, char *p)
 	rc = labels_add(t->labels, name, v, n, &series);
 	if (rc < 0)
 		return 0;
-	rc = rc ? declare(t, series, t->e) : 0;
+	rc = rc ? prometheus_text_declare(t, series, t->e) : 0;
 	rc = rc ?: prometheus_text_keep(t, series, time_s, value);
 	return rc ? err_prefix(t->e, rc, "%lu", t->l.n) : 0;
 }
@@ -392,7 +396,7 @@ int prometheus_text_read(FILE *f, const char *source, const struct import_option
 	if (rc < 0) {
 		lines_where(e, source, rc);
 	} else {
-		rc = flush(t) ?: labels_finish(t->labels, said, e);
+		rc = prometheus_text_flush(t) ?: labels_finish(t->labels, said, e);
 		if (!rc && !labels_count(t->labels))
 			rc = err_set(
 				e, -EINVAL, "there is no sample of the metrics that are wanted");

@@ -80,7 +80,7 @@ static bool summer_ends(const struct repeats *r, const struct repeats_series *s,
 }
 
 /* Goes on to another time than the last. */
-static void advance(const struct repeats *r, struct repeats_series *s, double time_s)
+static void repeats_advance(const struct repeats *r, struct repeats_series *s, double time_s)
 {
 	double passed = time_s - s->last_s;
 
@@ -102,7 +102,7 @@ void repeats_sample(
 
 	r->samples++;
 	if (!same_time)
-		advance(r, s, time_s);
+		repeats_advance(r, s, time_s);
 	if (same_time || (s->n_runs && in_a_run(s, time_s))) {
 		if (!r->repeated++) {
 			r->line = line;

@@ -52,7 +52,7 @@ struct sar {
 	struct err *e;
 };
 
-static int bad(struct sar *s, const char *what, const char *text)
+static int sar_bad(struct sar *s, const char *what, const char *text)
 {
 	char clean[100];
 
@@ -109,20 +109,20 @@ static struct moment *find_table(struct sar *s, const char *names)
 }
 
 /* "Linux 6.1.0 (host1) 	11/22/26 	_x86_64_	(8 CPU)" */
-static int read_head(struct sar *s)
+static int sar_read_head(struct sar *s)
 {
 	const char *open = strchr(s->l.text, '('), *close = open ? strchr(open, ')') : NULL, *end;
 	size_t n = close ? (size_t)(close - open - 1) : 0;
 	int day;
 
 	if (!n || n >= sizeof(s->host))
-		return bad(s, "there is no host in brackets", s->l.text);
+		return sar_bad(s, "there is no host in brackets", s->l.text);
 	memcpy(s->host, open + 1, n);
 	s->host[n] = '\0';
 	close++;
 	close += strspn(close, " \t");
 	if (sysstat_date(close, &day, &end) || (*end && !isspace((unsigned char)*end)))
-		return bad(s, "this is no date as month/day/year or year-month-day", close);
+		return sar_bad(s, "this is no date as month/day/year or year-month-day", close);
 	s->slashes |= memchr(close, '/', (size_t)(end - close)) != NULL;
 	begin_tables(s, (struct moment){day, -1});
 	sysstat_begin(s->x);
@@ -141,7 +141,7 @@ static int read_names(struct sar *s, char **field, size_t n)
 	s->n = n;
 	for (size_t i = 0; i < n && s->table; i++) {
 		if (strlen(field[i]) >= NAME_MAX_)
-			return bad(s, "this is no name of a column", field[i]);
+			return sar_bad(s, "this is no name of a column", field[i]);
 		strcpy(s->column[i], field[i]);
 	}
 	return 0;
@@ -150,7 +150,7 @@ static int read_names(struct sar *s, char **field, size_t n)
 static int read_values(struct sar *s, char **field, size_t n, double time_s)
 {
 	if (n != s->n)
-		return bad(s, "the row has not as many columns as the names above", field[0]);
+		return sar_bad(s, "the row has not as many columns as the names above", field[0]);
 	for (size_t i = 0; i < n; i++) {
 		char *end;
 		double value;
@@ -160,7 +160,7 @@ static int read_values(struct sar *s, char **field, size_t n, double time_s)
 			continue;
 		value = strtod(field[i], &end);
 		if (end == field[i] || *end || !isfinite(value))
-			return bad(s, "this is no number with a decimal point", field[i]);
+			return sar_bad(s, "this is no number with a decimal point", field[i]);
 		rc = sysstat_sample(
 			s->x, s->host, field[s->device], s->column[i], time_s, s->l.n, value, s->e);
 		if (rc)
@@ -195,14 +195,14 @@ static int read_row(struct sar *s)
 	if (s->blank || !strncmp(s->l.text, "Average:", 8))
 		return 0;
 	if (!strncmp(s->l.text, "Linux ", 6))
-		return read_head(s);
+		return sar_read_head(s);
 	s->iostat |= !strncmp(s->l.text, "Device", 6) || !strncmp(s->l.text, "avg-cpu:", 8);
 	if (sysstat_clock(s->l.text, &clock_s, &rest) || !isspace((unsigned char)*rest))
 		return s->table || !*s->host
-			? bad(s, "the line begins with no time of day", s->l.text)
+			? sar_bad(s, "the line begins with no time of day", s->l.text)
 			: 0;
 	if (!*s->host)
-		return bad(s, "there was no line with host and date", s->l.text);
+		return sar_bad(s, "there was no line with host and date", s->l.text);
 	if (strstr(rest, "LINUX RESTART")) {
 		struct moment from = *s->last;
 
@@ -238,7 +238,7 @@ static bool cut_off(const struct sar *s, struct import_said *said)
 	return true;
 }
 
-static int read_all(FILE *f, const char *source, const struct import_options *o,
+static int sar_read_all(FILE *f, const char *source, const struct import_options *o,
 	const struct import_sink *sink, struct import_said *said, struct err *e,
 	int (*row)(struct sar *), const char *form, const char *advice)
 {
@@ -280,7 +280,7 @@ bool sar_looks(const char *head, size_t size)
 int sar_read(FILE *f, const char *source, const struct import_options *o,
 	const struct import_sink *sink, struct import_said *said, struct err *e)
 {
-	return read_all(f, source, o, sink, said, e, read_row, "text of sar -d", SAR_ADVICE);
+	return sar_read_all(f, source, o, sink, said, e, read_row, "text of sar -d", SAR_ADVICE);
 }
 
 /* "# hostname;interval;timestamp;DEV;tps;...": s->column gets all of them. */
@@ -292,7 +292,7 @@ static int sadf_names(struct sar *s, char *text)
 	s->table = false;
 	while ((field = strsep(&text, ";"))) {
 		if (s->n == FIELDS_MAX || strlen(field) >= NAME_MAX_)
-			return bad(s, "these are no names of columns", field);
+			return sar_bad(s, "these are no names of columns", field);
 		if (!strcmp(field, "DEV")) {
 			s->table = true;
 			s->device = s->n;
@@ -380,5 +380,6 @@ bool sadf_looks(const char *head, size_t size)
 int sadf_read(FILE *f, const char *source, const struct import_options *o,
 	const struct import_sink *sink, struct import_said *said, struct err *e)
 {
-	return read_all(f, source, o, sink, said, e, sadf_row, "columns of sadf -d", SADF_ADVICE);
+	return sar_read_all(
+		f, source, o, sink, said, e, sadf_row, "columns of sadf -d", SADF_ADVICE);
 }

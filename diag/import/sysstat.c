@@ -108,7 +108,7 @@ static const struct known *sysstat_find(const char *metric)
 	return NULL;
 }
 
-static int declare(struct sysstat *x, const struct known *k, struct err *e)
+static int sysstat_declare(struct sysstat *x, const struct known *k, struct err *e)
 {
 	char text[120];
 
@@ -163,7 +163,7 @@ int sysstat_sample(struct sysstat *x, const char *host, const char *disk, const 
 		return 0;
 	rc = labels_decide(x->labels, NULL, e);
 	if (!rc && new)
-		rc = declare(x, k, e);
+		rc = sysstat_declare(x, k, e);
 	return rc ?: labels_sample(x->labels, series, time_s, value, x->sink, x->said, e);
 }
 

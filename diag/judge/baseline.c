@@ -58,7 +58,7 @@ static struct counts counts_at(const struct score_table *t, size_t detector, siz
 	return c;
 }
 
-static bool is_among(const char *name, const char *const *list)
+static bool baseline_is_among(const char *name, const char *const *list)
 {
 	for (; list && *list; list++)
 		if (!strcmp(name, *list))
@@ -74,7 +74,7 @@ json_t *baseline_make(const struct score_table *t, const char *run, const char *
 	       n_faults = score_names(t, SCORE_FAULT, &faults);
 
 	for (size_t d = 0; d < n; d++) {
-		if (is_among(detectors[d], except))
+		if (baseline_is_among(detectors[d], except))
 			continue;
 		of = json_object();
 		for (size_t f = 0; f < n_faults; f++) {

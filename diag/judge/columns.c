@@ -175,7 +175,7 @@ bool columns_has(const struct columns *c, size_t metric, size_t server)
 }
 
 /* One number of a column that takes room. */
-static inline double number_of(enum form form, const char *data, size_t i)
+static inline double columns_number_of(enum form form, const char *data, size_t i)
 {
 	return form == SHORT    ? ((const uint16_t *)data)[i]
 		: form == FLOAT ? (double)((const float *)data)[i]
@@ -190,7 +190,9 @@ void columns_read(
 	enum form form = b ? (enum form)b->form[k] : ONE;
 
 	for (size_t i = 0; i < c->seconds; i++)
-		out[i] = !b ? 0 : form == ONE ? b->one[k] : number_of(form, b->data + b->at[k], i);
+		out[i] = !b           ? 0
+			: form == ONE ? b->one[k]
+				      : columns_number_of(form, b->data + b->at[k], i);
 }
 
 void columns_series(
@@ -205,7 +207,7 @@ void columns_series(
 	for (size_t i = 0; i < c->seconds; i++) {
 		double n = !b         ? 0
 			: form == ONE ? b->one[COLUMN_COUNT]
-				      : number_of(form, b->data + b->at[COLUMN_COUNT], i);
+				      : columns_number_of(form, b->data + b->at[COLUMN_COUNT], i);
 
 		out[i] = n == 0 ? NAN : which == COLUMN_MEAN ? out[i] / n : out[i];
 	}

@@ -233,7 +233,7 @@ static void become(const char *path, char *name, bool root)
 	confine_refuse(STARTING, errno);
 }
 
-static int wait_for(pid_t pid)
+static int confine_wait_for(pid_t pid)
 {
 	int status = 0;
 
@@ -258,7 +258,7 @@ static void init(const char *program, const char *folder, char *name, bool root)
 	if (!pid)
 		become("/detector/run", name, root);
 	close_range(0, REPORT, 0);
-	_exit(wait_for(pid));
+	_exit(confine_wait_for(pid));
 }
 
 /* The child: never returns. */
@@ -284,7 +284,7 @@ static void child(const char *program, const char *folder, bool trust, uid_t uid
 	if (!pid)
 		init(program, folder, name, !uid);
 	close_range(0, REPORT, 0);
-	_exit(wait_for(pid));
+	_exit(confine_wait_for(pid));
 }
 
 /* Descriptors 0, 1, 2 and the report's; no other. */
@@ -425,7 +425,7 @@ int confine_end(struct confined *c, bool kill_it)
 	if (c->pid > 0) {
 		if (kill_it)
 			kill(c->pid, SIGKILL);
-		code = wait_for(c->pid);
+		code = confine_wait_for(c->pid);
 	}
 	c->pid = -1;
 	file_remove_tree(c->folder, NULL);

@@ -31,9 +31,10 @@ struct reader {
 	struct err *e;
 };
 
-static int complain(struct reader *r, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static int ground_truth_complain(struct reader *r, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
 
-static int complain(struct reader *r, const char *fmt, ...)
+static int ground_truth_complain(struct reader *r, const char *fmt, ...)
 {
 	char text[400];
 	va_list ap;
@@ -101,7 +102,7 @@ static void take_head(struct reader *r)
 	r->to = column(r, to);
 	r->labels->complete = r->ill < 0;
 	if (r->member < 0)
-		complain(r,
+		ground_truth_complain(r,
 			"the head has no column of members; name it 'member' (in front of it may "
 			"stand columns of groups, behind it 'from', 'to' and 'ill')");
 	for (int i = 0; i < r->member; i++)
@@ -114,7 +115,8 @@ static bool take_time(struct reader *r, int at, double *time_s)
 		return true;
 	if (!import_time(r->field[at], 1, time_s))
 		return true;
-	complain(r, "'%.60s' is no time; write Unix seconds or 2026-11-22T14:00:00Z", r->field[at]);
+	ground_truth_complain(
+		r, "'%.60s' is no time; write Unix seconds or 2026-11-22T14:00:00Z", r->field[at]);
 	return false;
 }
 
@@ -134,7 +136,7 @@ static bool take_ill(struct reader *r, bool *ill)
 			*ill = words[i].ill;
 			return true;
 		}
-	complain(r, "'%.60s' in column 'ill' is neither 1 nor 0", r->field[r->ill]);
+	ground_truth_complain(r, "'%.60s' in column 'ill' is neither 1 nor 0", r->field[r->ill]);
 	return false;
 }
 
@@ -147,17 +149,18 @@ static void take_row(struct reader *r)
 	bool ill;
 
 	if (r->n_fields != r->n_columns) {
-		complain(r, "%zu columns; the head has %zu", r->n_fields, r->n_columns);
+		ground_truth_complain(
+			r, "%zu columns; the head has %zu", r->n_fields, r->n_columns);
 		return;
 	}
 	if (!take_time(r, r->from, &from) || !take_time(r, r->to, &to) || !take_ill(r, &ill))
 		return;
 	if (!*r->field[r->member]) {
-		complain(r, "no member");
+		ground_truth_complain(r, "no member");
 		return;
 	}
 	if (from > to) {
-		complain(r, "'from' is later than 'to'");
+		ground_truth_complain(r, "'from' is later than 'to'");
 		return;
 	}
 	f = alloc_text(&member, &size);
@@ -186,12 +189,12 @@ static char *next_field(struct reader *r, char *s, char **field)
 		end = s + !!*s;
 		end += strspn(end, " \t\r\n");
 		if (!*s)
-			complain(r, "a quote is not closed");
+			ground_truth_complain(r, "a quote is not closed");
 		else if (*end && *end != ',')
-			complain(r, "text behind a closing quote");
+			ground_truth_complain(r, "text behind a closing quote");
 		*out = '\0';
 	} else if (memchr(s, '"', (size_t)(end - s))) {
-		complain(r, "a quote where none can be");
+		ground_truth_complain(r, "a quote where none can be");
 	}
 	if (!*end)
 		return NULL;
@@ -204,7 +207,7 @@ static void take_csv(struct reader *r, char *line)
 	for (char *s = line, *field; s && !r->rc;) {
 		s = next_field(r, s, &field);
 		if (r->n_fields == COLUMNS_MAX)
-			complain(r, "more than %d columns", COLUMNS_MAX);
+			ground_truth_complain(r, "more than %d columns", COLUMNS_MAX);
 		else
 			r->field[r->n_fields++] = trim(field);
 	}
@@ -234,7 +237,7 @@ static void take_line(struct reader *r, char *line)
 	line[strcspn(line, "#")] = '\0';
 	text = trim(line);
 	if (strchr(text, ','))
-		complain(r, "a comma in a list; a CSV file begins with a head");
+		ground_truth_complain(r, "a comma in a list; a CSV file begins with a head");
 	else if (*text)
 		ground_truth_add(r, alloc_copy(text), -INFINITY, INFINITY, true);
 }
@@ -252,7 +255,7 @@ static void take_all(struct reader *r, FILE *f)
 
 		r->line++;
 		if (strlen(line) != (size_t)n)
-			complain(r, "a zero byte");
+			ground_truth_complain(r, "a zero byte");
 		else if (*first && *first != '#') {
 			form = form ? form : is_head(start) ? CSV : LIST;
 			if (form == CSV)
@@ -296,7 +299,7 @@ struct ends {
 	size_t n;
 };
 
-static int by_text(const void *a, const void *b)
+static int ground_truth_by_text(const void *a, const void *b)
 {
 	return strcmp(((const struct end *)a)->text, ((const struct end *)b)->text);
 }
@@ -311,7 +314,7 @@ static struct ends ends_of(const struct ranked *members, size_t n)
 			ends.v[ends.n++] = (struct end){s, (uint32_t)i};
 		}
 	if (ends.n)
-		qsort(ends.v, ends.n, sizeof(*ends.v), by_text);
+		qsort(ends.v, ends.n, sizeof(*ends.v), ground_truth_by_text);
 	return ends;
 }
 
@@ -348,29 +351,32 @@ static int ground_truth_find(const struct ground_truth *l, const struct ground_t
 	const struct ends *ends, const struct ranked *members, uint32_t *member, struct err *e)
 {
 	const struct end key = {label->member, 0};
-	const struct end *found = ends->n ? bsearch(&key, ends->v, ends->n, sizeof(key), by_text)
-					  : NULL;
+	const struct end *found = ends->n
+		? bsearch(&key, ends->v, ends->n, sizeof(key), ground_truth_by_text)
+		: NULL;
 	const struct end *last = ends->v + ends->n;
 
 	if (!found)
 		return not_known(l, label, ends, e);
-	while (found > ends->v && !by_text(found - 1, &key))
+	while (found > ends->v && !ground_truth_by_text(found - 1, &key))
 		found--;
 	*member = found->member;
 	/* The whole path of one member may be the end of another's. */
-	for (const struct end *other = found; other < last && !by_text(other, &key); other++)
+	for (const struct end *other = found; other < last && !ground_truth_by_text(other, &key);
+		other++)
 		if (!strcmp(members[other->member].path, label->member)) {
 			*member = other->member;
 			return 0;
 		}
-	for (const struct end *other = found; other < last && !by_text(other, &key); other++)
+	for (const struct end *other = found; other < last && !ground_truth_by_text(other, &key);
+		other++)
 		if (other->member != *member)
 			return ambiguous(
 				l, label, members[*member].path, members[other->member].path, e);
 	return 0;
 }
 
-static bool holds(const struct ground_truth_label *l, double from_s, double to_s)
+static bool ground_truth_holds(const struct ground_truth_label *l, double from_s, double to_s)
 {
 	if (from_s == 0 && to_s == 0)
 		return true;
@@ -391,7 +397,7 @@ int ground_truth_apply(const struct ground_truth *l, double from_s, double to_s,
 	for (size_t i = 0; i < l->n && !rc; i++) {
 		enum truth *truth = &members[of[i]].truth;
 
-		if (l->v[i].ill && holds(&l->v[i], from_s, to_s))
+		if (l->v[i].ill && ground_truth_holds(&l->v[i], from_s, to_s))
 			*truth = TRUTH_ILL;
 		else if (*truth == TRUTH_UNKNOWN)
 			*truth = TRUTH_HEALTHY;

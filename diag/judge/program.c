@@ -283,7 +283,7 @@ static int make_pipes(int fds[3][2])
 	return 0;
 }
 
-static void close_all(int fds[3][2], int side)
+static void program_close_all(int fds[3][2], int side)
 {
 	for (int i = 0; i < 3; i++) {
 		int k = i == 0 ? side : !side;
@@ -311,7 +311,7 @@ static int judge_program_ask(const struct detector *d, const char *training, con
 	if (!rc)
 		rc = confine_start(d->path, fds[0][0], fds[1][1], fds[2][1], trusted, &c, e);
 	if (!rc) {
-		close_all(fds, 0);
+		program_close_all(fds, 0);
 		t->deadline = clock_mono_s() + t->limit_s;
 		rc = converse(t, &fds[0][1], fds[1][0], fds[2][0], e);
 		if (!rc)
@@ -320,8 +320,8 @@ static int judge_program_ask(const struct detector *d, const char *training, con
 		if (!rc)
 			rc = read_answer(t, status, said, e);
 	}
-	close_all(fds, 0);
-	close_all(fds, 1);
+	program_close_all(fds, 0);
+	program_close_all(fds, 1);
 	free(t->question);
 	free(t);
 	return rc;

@@ -286,7 +286,7 @@ static json_t *points_json(const struct ranking_score *s)
 }
 
 /* Is it one of the missed (the ill that are not indicted), or of the accused? */
-static bool wrong(const struct ranked *m, bool missed)
+static bool ranking_wrong(const struct ranked *m, bool missed)
 {
 	return missed ? m->truth == TRUTH_ILL && !m->indicted
 		      : m->truth == TRUTH_HEALTHY && m->indicted;
@@ -297,7 +297,7 @@ static json_t *names_json(const struct ranked *members, size_t n, bool missed)
 	json_t *list = json_array();
 
 	for (size_t i = 0; i < n; i++)
-		if (wrong(&members[i], missed))
+		if (ranking_wrong(&members[i], missed))
 			json_array_append_new(list, json_string(members[i].path));
 	return list;
 }
@@ -355,7 +355,7 @@ static void print_names(FILE *f, const char *what, const struct ranked *members,
 	size_t found = 0;
 
 	for (size_t i = 0; i < n; i++) {
-		if (!wrong(&members[i], missed) || found++ >= names)
+		if (!ranking_wrong(&members[i], missed) || found++ >= names)
 			continue;
 		fprintf(f, "%s%s", found == 1 ? what : ", ", found == 1 ? ": " : "");
 		text_print_clean(f, members[i].path);

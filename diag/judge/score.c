@@ -105,7 +105,7 @@ static const char *name_at(const json_t *list, size_t i)
 	return json_string_value(json_is_string(list) && !i ? list : json_array_get(list, i));
 }
 
-static bool holds(const json_t *list, const char *name)
+static bool score_holds(const json_t *list, const char *name)
 {
 	const char *one;
 
@@ -137,9 +137,9 @@ void score_compare(const json_t *victims, const json_t *verdict, bool *right, bo
 	*right = name_at(victims, 0) != NULL;
 	*wrong = false;
 	for (size_t i = 0; (name = name_at(victims, i)); i++)
-		*right = *right && holds(indicted, name);
+		*right = *right && score_holds(indicted, name);
 	for (size_t i = 0; (name = name_at(indicted, i)); i++)
-		*wrong = *wrong || !holds(victims, name);
+		*wrong = *wrong || !score_holds(victims, name);
 }
 
 /* When the last of the victims was indicted; below 0 if the verdict does not say. */

@@ -256,7 +256,7 @@ static int m_rolling_sum(lua_State *L)
 }
 
 /* Where 'value' is, or belongs, in a sorted array. */
-static size_t place_of(const double *a, size_t n, double value)
+static size_t vec_place_of(const double *a, size_t n, double value)
 {
 	size_t from = 0;
 
@@ -285,12 +285,12 @@ static int m_rolling_median(lua_State *L)
 		double comes = x->v[i], goes = i >= width ? x->v[i - width] : NAN;
 		size_t at;
 
-		if (isfinite(goes) && (at = place_of(a, n, goes)) < n) {
+		if (isfinite(goes) && (at = vec_place_of(a, n, goes)) < n) {
 			memmove(a + at, a + at + 1, (n - at - 1) * sizeof(*a));
 			n--;
 		}
 		if (isfinite(comes)) {
-			at = place_of(a, n, comes);
+			at = vec_place_of(a, n, comes);
 			memmove(a + at + 1, a + at, (n - at) * sizeof(*a));
 			a[at] = comes;
 			n++;

@@ -54,7 +54,7 @@ static struct middle middle_of(double *a, size_t n)
 enum { ABREAST = 8 };
 
 /* [second][vec] */
-static size_t gather(const struct vec *const *list, size_t count, size_t from, double *to)
+static size_t vec_list_gather(const struct vec *const *list, size_t count, size_t from, double *to)
 {
 	size_t n = list[0]->n - from < ABREAST ? list[0]->n - from : ABREAST;
 
@@ -74,7 +74,8 @@ int vec_list_median(lua_State *L)
 	struct vec *out = vec_push(L, list[0]->n);
 
 	for (size_t from = 0; from < out->n; from += ABREAST)
-		for (size_t j = 0, seconds = gather(list, count, from, abreast); j < seconds; j++) {
+		for (size_t j = 0, seconds = vec_list_gather(list, count, from, abreast);
+			j < seconds; j++) {
 			size_t n = vec_finite(abreast + j * count, count, a);
 
 			if ((lua_Integer)n >= least)
@@ -136,7 +137,7 @@ int vec_list_others(lua_State *L)
 		lua_rawseti(L, -2, (lua_Integer)k + 1);
 	}
 	for (size_t from = 0; from < length; from += ABREAST) {
-		size_t seconds = gather(list, count, from, abreast);
+		size_t seconds = vec_list_gather(list, count, from, abreast);
 
 		for (size_t j = 0; j < seconds; j++)
 			medians_of_others(abreast + j * count, count, least, a);

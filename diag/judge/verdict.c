@@ -160,7 +160,7 @@ static bool is_server(const struct detector_run *run, const char *name)
 	return false;
 }
 
-static int by_text(const void *a, const void *b)
+static int verdict_by_text(const void *a, const void *b)
 {
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
@@ -185,7 +185,7 @@ static int read_indicted(const struct detector *d, const struct detector_run *ru
 			names[i] = name;
 	}
 	if (!rc) {
-		qsort(names, n, sizeof(*names), by_text);
+		qsort(names, n, sizeof(*names), verdict_by_text);
 		*out = json_array();
 	}
 	for (i = 0; i < n && !rc; i++)

@@ -5,7 +5,7 @@
 
 enum { TYPES = 1u << RECORD_CALL | 1u << RECORD_SUM | 1u << RECORD_READING };
 
-static bool stop(void *ctx, struct err *e)
+static bool extent_stop(void *ctx, struct err *e)
 {
 	if (!query_stopped(ctx))
 		return false;
@@ -66,8 +66,9 @@ static int by_index(struct query *q, const struct query_log *log, const struct z
 static int by_reading(struct query *q, struct scan *s, const struct scan_filter *filter,
 	int64_t start_ns, struct query_extent *x, struct err *e)
 {
-	const struct scan_spec spec = {
-		.filter = *filter, .no_index = q->spec.no_index, .stop = {.fn = stop, .ctx = q}};
+	const struct scan_spec spec = {.filter = *filter,
+		.no_index = q->spec.no_index,
+		.stop = {.fn = extent_stop, .ctx = q}};
 	struct stream_item *item;
 	int64_t at_ns;
 	int rc = scan_begin(s, &spec, e);
@@ -84,7 +85,7 @@ static int of_log(
 	struct query *q, const struct query_log *log, struct query_extent *x, struct err *e)
 {
 	const struct query_focus *focus = &q->spec.focus;
-	const struct zones_stop stopper = {.fn = stop, .ctx = q};
+	const struct zones_stop stopper = {.fn = extent_stop, .ctx = q};
 	const uint64_t least = q->spec.index_least ? q->spec.index_least : ZONES_LEAST;
 	const struct log_head *head;
 	struct scan_filter filter;

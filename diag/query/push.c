@@ -132,7 +132,7 @@ static bool apply_ids(const struct push *p, struct scan_ids *ids)
 }
 
 /* Is the text one of the values? Conditions that are not understood hold. */
-static bool is_among(const struct push *p, const char *text)
+static bool push_is_among(const struct push *p, const char *text)
 {
 	if (!is_one(p))
 		return true;
@@ -156,7 +156,7 @@ static bool apply_calls(const struct push *p, const struct call_arch *arch, stru
 		if (!info && p->key == KEY_CLASS)
 			of = call_class_name(CALL_OTHER);
 		/* The last one stands for all that have no bit of their own. */
-		if (nr < ZONE_CALLS - 1 && !is_among(p, of))
+		if (nr < ZONE_CALLS - 1 && !push_is_among(p, of))
 			f->calls[nr / 64] &= ~(1ull << nr % 64);
 	}
 	f->some_calls = true;
@@ -231,15 +231,15 @@ bool push_apply(const struct push *p, const struct query_log *log, const struct 
 	struct range r;
 
 	switch (p->key) {
-	case KEY_LOG: return is_among(p, log->name);
-	case KEY_OWNER: return is_among(p, query_owner(log));
+	case KEY_LOG: return push_is_among(p, log->name);
+	case KEY_OWNER: return push_is_among(p, query_owner(log));
 	case KEY_CELL: return apply_number(p, log, log->cell);
 	case KEY_ATTEMPT: return apply_number(p, log, log->attempt);
 	case KEY_PHASE: return apply_phase(p, log, f);
 	case KEY_NODE:
 		if (!head && !log->node)
 			return true;
-		return is_among(p, query_node(log, head));
+		return push_is_among(p, query_node(log, head));
 	default: break;
 	}
 	if (!head)

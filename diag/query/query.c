@@ -190,7 +190,7 @@ void query_free(struct query *q)
 }
 
 /* SQLite's message, with its place and the text from there. */
-static int wrong(struct query *q, const char *sql, struct err *e)
+static int query_wrong(struct query *q, const char *sql, struct err *e)
 {
 	int code = sqlite3_errcode(q->db), at = sqlite3_error_offset(q->db);
 
@@ -204,7 +204,7 @@ static int wrong(struct query *q, const char *sql, struct err *e)
 		sqlite3_errmsg(q->db));
 }
 
-static struct query_cell cell_of(sqlite3_stmt *st, int i)
+static struct query_cell query_cell_of(sqlite3_stmt *st, int i)
 {
 	struct query_cell c = {.type = CELL_NULL};
 
@@ -254,7 +254,7 @@ static int query_run_sql(struct query *q, const char *sql, sqlite3_stmt *st,
 	rc = sink->begin ? sink->begin(sink->ctx, n, names, e) : 0;
 	while (!rc && (step = sqlite3_step(st)) == SQLITE_ROW) {
 		for (int i = 0; i < n; i++)
-			cells[i] = cell_of(st, i);
+			cells[i] = query_cell_of(st, i);
 		rc = sink->row(sink->ctx, n, cells, e);
 	}
 	if (!rc && q->why) {
@@ -263,7 +263,7 @@ static int query_run_sql(struct query *q, const char *sql, sqlite3_stmt *st,
 		*e = q->error;
 		rc = q->failed;
 	} else if (!rc && step != SQLITE_DONE) {
-		rc = wrong(q, sql, e);
+		rc = query_wrong(q, sql, e);
 	}
 	free(names);
 	free(cells);
@@ -311,7 +311,7 @@ static int query_prepare(struct query *q, const char *sql, sqlite3_stmt **out, s
 	int rc;
 
 	if (sqlite3_prepare_v2(q->db, sql, -1, &st, &tail) != SQLITE_OK)
-		return wrong(q, sql, e);
+		return query_wrong(q, sql, e);
 	if (!st)
 		return err_set(e, -EINVAL, "there is no statement in '%.40s'", sql);
 	if (!is_blank(tail))

@@ -217,7 +217,7 @@ static int vt_close(sqlite3_vtab_cursor *base)
 	return SQLITE_OK;
 }
 
-static bool stop(void *ctx, struct err *e)
+static bool tables_stop(void *ctx, struct err *e)
 {
 	if (!query_stopped(ctx))
 		return false;
@@ -246,7 +246,7 @@ static int enter_log(struct cursor *c, const struct query_log *log, struct err *
 		.state = needs & NEEDS_STATE,
 		.no_index = q->spec.no_index,
 		.index_least = q->spec.index_least,
-		.stop = {.fn = stop, .ctx = q}};
+		.stop = {.fn = tables_stop, .ctx = q}};
 	int rc;
 
 	scan_filter_all(&spec.filter, 1u << of);

@@ -242,7 +242,7 @@ static int make_folder(const char *path, struct err *e)
 	return rc;
 }
 
-static void clear(struct maker *m)
+static void zones_make_clear(struct maker *m)
 {
 	if (m->state_path)
 		unlink(m->state_path);
@@ -299,7 +299,7 @@ int zones_make(const char *path, const char *log, uint64_t spacing, const struct
 	rc = rc ?: save(&m, path);
 	if (!rc)
 		file_give_to_sudo_user(path);
-	clear(&m);
+	zones_make_clear(&m);
 	return rc;
 }
 
@@ -363,7 +363,7 @@ void zones_follow_free(struct zones_follow *f)
 {
 	if (!f)
 		return;
-	clear(&f->m);
+	zones_make_clear(&f->m);
 	free(f->path);
 	free(f->log);
 	free(f);

@@ -232,7 +232,7 @@ static void read_args(struct call_info *info, const char *args)
 }
 
 /* Is 'name' one of 'names'? */
-static bool is_among(const char *name, const char *names)
+static bool calls_is_among(const char *name, const char *names)
 {
 	size_t n = strlen(name), length;
 
@@ -257,7 +257,7 @@ static void calls_describe(struct call_info *info, const char *name)
 	for (size_t i = 0; i < COUNT(meanings); i++) {
 		const struct meaning *m = &meanings[i];
 
-		if (!is_among(name, m->names))
+		if (!calls_is_among(name, m->names))
 			continue;
 		info->class = m->class;
 		info->args = m->args;
@@ -271,7 +271,7 @@ static void calls_describe(struct call_info *info, const char *name)
 		}
 		break;
 	}
-	info->messages = is_among(name, "sendmmsg recvmmsg");
+	info->messages = calls_is_among(name, "sendmmsg recvmmsg");
 	if (strncmp(name, "recv", 4) != 0)
 		info->flags = -1;
 }

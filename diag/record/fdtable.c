@@ -20,7 +20,7 @@ struct fdtable {
 	struct map entries;
 };
 
-static uint64_t key_of(uint32_t pid, int32_t fd)
+static uint64_t fdtable_key_of(uint32_t pid, int32_t fd)
 {
 	return (uint64_t)pid << 32 | (uint32_t)fd;
 }
@@ -54,14 +54,14 @@ void fdtable_free(struct fdtable *t)
 
 static struct entry *fdtable_find(const struct fdtable *t, uint32_t pid, int32_t fd)
 {
-	return (struct entry *)(uintptr_t)map_get(&t->entries, key_of(pid, fd));
+	return (struct entry *)(uintptr_t)map_get(&t->entries, fdtable_key_of(pid, fd));
 }
 
 static struct entry *fdtable_add(struct fdtable *t, uint32_t pid, int32_t fd)
 {
 	struct entry *en = calloc(1, sizeof(*en));
 
-	if (!en || !map_add(&t->entries, key_of(pid, fd), (uintptr_t)en)) {
+	if (!en || !map_add(&t->entries, fdtable_key_of(pid, fd), (uintptr_t)en)) {
 		free(en);
 		return NULL;
 	}
@@ -71,9 +71,9 @@ static struct entry *fdtable_add(struct fdtable *t, uint32_t pid, int32_t fd)
 	return en;
 }
 
-static void drop(struct fdtable *t, struct entry *en)
+static void fdtable_drop(struct fdtable *t, struct entry *en)
 {
-	map_remove(&t->entries, key_of(en->state.now.pid, en->state.now.fd), (uintptr_t)en);
+	map_remove(&t->entries, fdtable_key_of(en->state.now.pid, en->state.now.fd), (uintptr_t)en);
 	en->prev->next = en->next;
 	en->next->prev = en->prev;
 	entry_free(en);
@@ -86,8 +86,8 @@ static void drop_process(struct fdtable *t, uint32_t pid)
 	if (!head)
 		return;
 	while (head->next != head)
-		drop(t, head->next);
-	drop(t, head);
+		fdtable_drop(t, head->next);
+	fdtable_drop(t, head);
 }
 
 static int feed_open(struct fdtable *t, const struct record_fd *f)
@@ -133,7 +133,7 @@ int fdtable_feed(struct fdtable *t, const struct record *rec)
 		return feed_open(t, &rec->fd);
 	en = fdtable_find(t, rec->fd.pid, rec->fd.fd);
 	if (en)
-		drop(t, en);
+		fdtable_drop(t, en);
 	return 0;
 }
 

@@ -49,7 +49,8 @@ static ssize_t read_full(int fd, void *data, size_t size)
 }
 
 /* Decodes a head of LAYOUT_HEAD bytes. */
-static int read_head(const uint8_t *p, const char *path, struct log_head *head, struct err *e)
+static int record_reader_read_head(
+	const uint8_t *p, const char *path, struct log_head *head, struct err *e)
 {
 	struct log_head h = {0};
 
@@ -101,7 +102,7 @@ int log_reader_inside(const char *path, uint64_t base, struct log_reader **out, 
 		rc = err_set(e, -EINVAL, "'%s' is not a trace log of culprit: it is %zd bytes long",
 			path, n);
 	else
-		rc = read_head(head, path, &r->head, e);
+		rc = record_reader_read_head(head, path, &r->head, e);
 	r->arch = call_arch(r->head.arch);
 	r->base = base;
 	r->offset = r->next = LAYOUT_HEAD;
@@ -843,7 +844,7 @@ int log_read_end(const char *path, struct record_end *end, uint64_t *bytes, stru
 	if (pread(fd, head, sizeof(head), 0) != sizeof(head))
 		rc = err_set(e, -EINVAL, "'%s' is not a trace log of culprit", path);
 	else
-		rc = read_head(head, path, &ignored, e);
+		rc = record_reader_read_head(head, path, &ignored, e);
 	if (rc == 0 &&
 		(pread(fd, block, sizeof(block), size - (off_t)sizeof(block)) != sizeof(block) ||
 			bytes_get32(block) != LAYOUT_BLOCK_MAGIC ||

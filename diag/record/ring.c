@@ -99,7 +99,7 @@ static int by_tid(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-static const char *text_of(const struct record *rec)
+static const char *ring_text_of(const struct record *rec)
 {
 	const char *text = rec->type == RECORD_FD ? rec->fd.path
 		: rec->type == RECORD_MARK        ? rec->mark.text
@@ -111,13 +111,13 @@ static const char *text_of(const struct record *rec)
 /* A copy with its text; NULL: out of memory. */
 static struct note *note_new(const struct record *rec)
 {
-	const size_t size = strlen(text_of(rec)) + 1;
+	const size_t size = strlen(ring_text_of(rec)) + 1;
 	struct note *n = calloc(1, sizeof(*n) + size);
 
 	if (!n)
 		return NULL;
 	n->rec = *rec;
-	memcpy(n->text, text_of(rec), size);
+	memcpy(n->text, ring_text_of(rec), size);
 	if (rec->type == RECORD_FD)
 		n->rec.fd.path = n->text;
 	else if (rec->type == RECORD_MARK)

@@ -51,7 +51,7 @@ static struct stream_thread *find_thread(const struct stream *s, uint32_t tid)
 }
 
 /* Drops the threads that are gone, and makes room for as many as are left. */
-static void make_room(struct stream *s)
+static void stream_make_room(struct stream *s)
 {
 	size_t kept = 0, room = 64;
 
@@ -79,7 +79,7 @@ static struct stream_thread *thread_of(struct stream *s, uint32_t tid)
 
 	if (!t) {
 		if (s->n_used == s->room)
-			make_room(s);
+			stream_make_room(s);
 		t = &s->threads[s->n_used++];
 		*t = (struct stream_thread){.tid = tid};
 		map_keep(&s->by_tid, tid, s->n_used);

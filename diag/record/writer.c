@@ -107,7 +107,7 @@ static int ring_fails(struct log_writer *w, int rc, struct err *e)
 	return err_errno(e, rc, "cannot keep the log '%s' in memory", w->path);
 }
 
-static int put_head(struct log_writer *w, struct err *e)
+static int record_writer_put_head(struct log_writer *w, struct err *e)
 {
 	uint8_t p[LAYOUT_HEAD] = {0};
 
@@ -147,7 +147,7 @@ int log_flush(struct log_writer *w, struct err *e)
 	uint32_t payload = (uint32_t)(w->pos - w->block) - LAYOUT_BLOCK_HEAD;
 	int rc;
 
-	if (!w->head_written && (rc = put_head(w, e)) < 0)
+	if (!w->head_written && (rc = record_writer_put_head(w, e)) < 0)
 		return rc;
 	if (!w->failed)
 		w->failed = log_bound_look(&w->bound, w->fd, payload);

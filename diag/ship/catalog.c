@@ -14,14 +14,14 @@ static int64_t catalog_number(const json_t *row, size_t i)
 }
 
 /* NULL where it is null. */
-static const char *text(const json_t *row, size_t i)
+static const char *catalog_text(const json_t *row, size_t i)
 {
 	return json_string_value(json_array_get(row, i));
 }
 
-static char *copy(const json_t *row, size_t i)
+static char *catalog_copy(const json_t *row, size_t i)
 {
-	const char *s = text(row, i);
+	const char *s = catalog_text(row, i);
 
 	return s ? alloc_copy(s) : NULL;
 }
@@ -47,7 +47,7 @@ static struct catalog_log *catalog_find(struct catalog *t, int64_t id)
 }
 
 /* start, onset and offset are kept on the node's clock. */
-static void add_log(struct catalog *t, const json_t *row)
+static void catalog_add_log(struct catalog *t, const json_t *row)
 {
 	struct catalog_log *l;
 	int64_t clock_ns = catalog_number(row, 12);
@@ -59,21 +59,21 @@ static void add_log(struct catalog *t, const json_t *row)
 	*l = (struct catalog_log){.id = catalog_number(row, 0),
 		.session = catalog_number(row, 1),
 		.ordinal = catalog_number(row, 2),
-		.made_of = copy(row, 3)};
+		.made_of = catalog_copy(row, 3)};
 	l->log = (struct query_log){.path = "",
-		.name = copy(row, 4),
-		.node = copy(row, 5),
+		.name = catalog_copy(row, 4),
+		.node = catalog_copy(row, 5),
 		.in_attempt = json_is_integer(json_array_get(row, 7)),
 		.cell = catalog_number(row, 7),
 		.attempt = catalog_number(row, 8),
 		.start_ns = catalog_number(row, 9) - clock_ns,
 		.onset_ns = catalog_number(row, 10) ? catalog_number(row, 10) - clock_ns : 0,
 		.offset_ns = catalog_number(row, 11) ? catalog_number(row, 11) - clock_ns : 0};
-	l->log.spec.owner = owner_of(text(row, 6));
+	l->log.spec.owner = owner_of(catalog_text(row, 6));
 	l->log.spec.clock_offset_ns = clock_ns;
 	l->head.start_ns = catalog_number(row, 13);
-	snprintf(l->head.host, sizeof(l->head.host), "%s", text(row, 14) ?: "");
-	snprintf(l->head.arch, sizeof(l->head.arch), "%s", text(row, 15) ?: "");
+	snprintf(l->head.host, sizeof(l->head.host), "%s", catalog_text(row, 14) ?: "");
+	snprintf(l->head.arch, sizeof(l->head.arch), "%s", catalog_text(row, 15) ?: "");
 }
 
 static int load_logs(struct clickhouse *c, const char *only, struct catalog *t, struct err *e)
@@ -92,7 +92,7 @@ static int load_logs(struct clickhouse *c, const char *only, struct catalog *t, 
 	if (rc)
 		return rc;
 	json_array_foreach(rows, i, row)
-		add_log(t, row);
+		catalog_add_log(t, row);
 	return 0;
 }
 
@@ -192,7 +192,7 @@ static int load_ends(struct clickhouse *c, const char *only, struct catalog *t, 
 		l->records = catalog_number(row, 2);
 		l->lost = catalog_number(row, 3);
 		free(l->problem);
-		l->problem = catalog_number(row, 4) ? NULL : copy(row, 5);
+		l->problem = catalog_number(row, 4) ? NULL : catalog_copy(row, 5);
 	}
 	return rc;
 }
@@ -209,8 +209,8 @@ static int load_run(struct clickhouse *c, struct catalog *t, struct err *e)
 	row = rc ? NULL : json_array_get(rows, 0);
 	if (!row)
 		return rc;
-	t->run_id = copy(row, 0);
-	t->run = json_loads(text(row, 1) ?: "", JSON_ALLOW_NUL, NULL);
+	t->run_id = catalog_copy(row, 0);
+	t->run = json_loads(catalog_text(row, 1) ?: "", JSON_ALLOW_NUL, NULL);
 	return t->run
 		? 0
 		: err_blame(e, ERR_DAMAGED,

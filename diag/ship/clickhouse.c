@@ -34,7 +34,7 @@ static int wrong_url(const char *url, const char *why, struct err *e)
 }
 
 /* Splits the address: '*base' for HTTP, '*database'; both malloced. */
-static int split(const char *url, char **base, char **database, struct err *e)
+static int clickhouse_split(const char *url, char **base, char **database, struct err *e)
 {
 	static const char plain[] = "clickhouse://", secure[] = "clickhouses://";
 	const bool tls = !strncmp(url, secure, sizeof(secure) - 1);
@@ -105,7 +105,7 @@ int clickhouse_open(const struct clickhouse_options *o, struct clickhouse **out,
 		.secret = secret,
 		.ca_file = o->ca_file,
 		.stop = o->stop};
-	int rc = split(o->url, &base, &c->database, e);
+	int rc = clickhouse_split(o->url, &base, &c->database, e);
 
 	c->url = alloc_copy(o->url);
 	how.base = base;

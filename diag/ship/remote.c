@@ -210,7 +210,7 @@ static char *statement(
 /* ---- reading ---- */
 
 /* Takes the whole answer, so that cursors may take turns. */
-static int fetch(struct rows *g, const char *sql, struct err *e)
+static int remote_fetch(struct rows *g, const char *sql, struct err *e)
 {
 	char buffer[65536];
 	FILE *answer, *keep;
@@ -278,7 +278,7 @@ static int next_chunk(struct rows *g, struct err *e)
 		if (!n)
 			continue;
 		sql = statement(g, l, &f, parts);
-		rc = fetch(g, sql, e);
+		rc = remote_fetch(g, sql, e);
 		g->row.log = &l->log;
 		g->row.head = &l->head;
 		return rc ? rc : 1;
@@ -314,7 +314,7 @@ static int remote_next(void *rows, struct err *e)
 	return 1;
 }
 
-static void get(void *rows, int column, struct column_value *out)
+static void remote_get(void *rows, int column, struct column_value *out)
 {
 	struct rows *g = rows;
 	const struct column *c = &g->ask->table->columns[column];
@@ -343,7 +343,7 @@ static void part(void *rows, struct query_part *out)
 		out->bucket = (unsigned)g->answer.value[g->measure_at + COLUMN_P50_NS].number;
 }
 
-static bool has(void *ctx, const struct query_table *table)
+static bool remote_has(void *ctx, const struct query_table *table)
 {
 	const struct remote *r = ctx;
 
@@ -376,10 +376,10 @@ static void close_rows(void *rows)
 const struct query_source *remote_source(struct remote *r)
 {
 	r->source = (struct query_source){.ctx = r,
-		.has = has,
+		.has = remote_has,
 		.open = open_rows,
 		.next = remote_next,
-		.get = get,
+		.get = remote_get,
 		.part = part,
 		.rowid = rowid,
 		.close = close_rows,

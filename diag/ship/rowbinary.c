@@ -7,7 +7,7 @@
 
 #include "harness/base/alloc.h"
 
-static bool get(FILE *f, void *out, size_t n)
+static bool rowbinary_get(FILE *f, void *out, size_t n)
 {
 	return fread_unlocked(out, 1, n, f) == n;
 }
@@ -39,7 +39,7 @@ static bool get_text(struct rowbinary *r, FILE *f, size_t *at)
 		r->texts = alloc_resize(r->texts, r->room, 1);
 	}
 	*at = r->size;
-	if (!get(f, r->texts + r->size, n))
+	if (!rowbinary_get(f, r->texts + r->size, n))
 		return false;
 	r->texts[r->size + n] = '\0';
 	r->size += n + 1;
@@ -52,13 +52,15 @@ static bool get_value(struct rowbinary *r, FILE *f, size_t i, size_t *at)
 	uint8_t null = 0;
 
 	*v = (struct column_value){.type = VALUE_NULL};
-	if (r->column[i].nullable && !get(f, &null, 1))
+	if (r->column[i].nullable && !rowbinary_get(f, &null, 1))
 		return false;
 	if (null)
 		return null == 1;
 	switch (r->column[i].type) {
-	case COLUMN_INT: v->type = VALUE_INT; return get(f, &v->number, sizeof(v->number));
-	case COLUMN_REAL: v->type = VALUE_REAL; return get(f, &v->real, sizeof(v->real));
+	case COLUMN_INT:
+		v->type = VALUE_INT;
+		return rowbinary_get(f, &v->number, sizeof(v->number));
+	case COLUMN_REAL: v->type = VALUE_REAL; return rowbinary_get(f, &v->real, sizeof(v->real));
 	default: v->type = VALUE_TEXT; return get_text(r, f, at);
 	}
 }

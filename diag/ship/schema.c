@@ -42,7 +42,7 @@ static const char *type_of(const struct column *c)
 }
 
 /* How the columns that the log tells read in a view, 'l' being culprit_logs' columns. */
-static const char *place_of(const struct column *c)
+static const char *schema_place_of(const struct column *c)
 {
 	static const struct {
 		const char *name, *sql;
@@ -109,7 +109,7 @@ static char *rows_view(const char *db, const struct query_table *t)
 	fprintf(f, "CREATE VIEW IF NOT EXISTS %s.`%s` AS SELECT ", db, t->name);
 	for (const struct column *c = t->columns; c->name; c++) {
 		if (c->needs & OF_PLACE)
-			fprintf(f, "%s%s AS `%s`", c == t->columns ? "" : ", ", place_of(c),
+			fprintf(f, "%s%s AS `%s`", c == t->columns ? "" : ", ", schema_place_of(c),
 				c->name);
 		else
 			fprintf(f, "%s`%s`", c == t->columns ? "" : ", ", c->name);

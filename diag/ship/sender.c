@@ -53,7 +53,7 @@ static void put_int(struct waiting *w, int64_t v)
 	w->size += sizeof(v);
 }
 
-static void put_text(struct waiting *w, const char *s, size_t n)
+static void sender_put_text(struct waiting *w, const char *s, size_t n)
 {
 	uint8_t *p = room_for(w, n + BYTES_VARINT), *at;
 
@@ -64,7 +64,7 @@ static void put_text(struct waiting *w, const char *s, size_t n)
 
 static void put_string(struct waiting *w, const char *s)
 {
-	put_text(w, s ?: "", s ? strlen(s) : 0);
+	sender_put_text(w, s ?: "", s ? strlen(s) : 0);
 }
 
 static void put_flag(struct waiting *w, bool null)
@@ -100,14 +100,14 @@ static void put_value(struct waiting *w, bool whole, const struct column_value *
 	}
 }
 
-static void put_number(struct waiting *w, int64_t number)
+static void sender_put_number(struct waiting *w, int64_t number)
 {
 	put_int(w, number >> 8);
 	*room_for(w, 1) = (uint8_t)number;
 	w->size++;
 }
 
-static int row(void *ctx, const struct query_table *t, struct query_row *r, struct err *e)
+static int sender_row(void *ctx, const struct query_table *t, struct query_row *r, struct err *e)
 {
 	struct sender *s = ctx;
 	struct waiting *w = &s->tables[t - query_tables];
@@ -122,7 +122,7 @@ static int row(void *ctx, const struct query_table *t, struct query_row *r, stru
 
 		k->column->get(r, &v);
 		if (k->form == FORM_NUMBER) {
-			put_number(w, v.number);
+			sender_put_number(w, v.number);
 			continue;
 		}
 		if (k->form == FORM_SEQ && v.type == VALUE_INT)
@@ -359,7 +359,7 @@ static int count_all(struct sender *s, struct err *e)
 	return rc;
 }
 
-static int end(void *ctx, const struct ship_counts *c, struct err *e)
+static int sender_end(void *ctx, const struct ship_counts *c, struct err *e)
 {
 	struct sender *s = ctx;
 	auto_free char *into = alloc_format("%s.culprit_ends", clickhouse_database(s->c));
@@ -378,8 +378,11 @@ static int end(void *ctx, const struct ship_counts *c, struct err *e)
 
 struct ship_sink sender_sink(struct sender *s)
 {
-	return (struct ship_sink){
-		.ctx = s, .begin = sender_begin, .row = row, .batch = batch, .end = end};
+	return (struct ship_sink){.ctx = s,
+		.begin = sender_begin,
+		.row = sender_row,
+		.batch = batch,
+		.end = sender_end};
 }
 
 int sender_run(struct sender *s, const json_t *tables, struct err *e)

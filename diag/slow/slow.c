@@ -87,7 +87,7 @@ struct slow_server *slow_server_of(struct slow *s, uint32_t node)
 	return &s->servers[i];
 }
 
-static uint32_t kind_of(struct slow *s, const struct flow_request *r)
+static uint32_t slow_kind_of(struct slow *s, const struct flow_request *r)
 {
 	for (size_t i = s->n_kinds; i-- > 0;)
 		if (s->kinds[i].program == r->program && s->kinds[i].procedure == r->procedure)
@@ -207,7 +207,7 @@ static void note_item(struct slow *s, const struct flow_request *r, const struct
 	it = &s->items[s->n_items++];
 	*it = (struct slow_item){.begin_ns = begin_of(r),
 		.node = r->server,
-		.kind = kind_of(s, r),
+		.kind = slow_kind_of(s, r),
 		.from_ns = r->received.end_ns,
 		.held_s = (float)((double)(parts->waiting + parts->disk) * 1e-9),
 		.data = r->call_bytes >= 4096 || r->answer_bytes >= 4096,
@@ -265,7 +265,7 @@ static int by_value(const void *a, const void *b)
 }
 
 /* The first node's clock at a moment, of SLOW_MOMENTS all along. */
-static int64_t moment(const struct slow *s, int m)
+static int64_t slow_moment(const struct slow *s, int m)
 {
 	return s->spec.start_ns + s->spec.clock_ns(s->spec.ctx, 0) +
 		(int64_t)s->spec.seconds * 1000000000 / (SLOW_MOMENTS - 1) * m;
@@ -279,7 +279,7 @@ static void slow_compare(const struct slow *s, size_t n, int64_t *between, bool 
 	bool *now = alloc_zero(n, sizeof(*now));
 
 	for (int m = 0; m < SLOW_MOMENTS; m++) {
-		flow_clocks_at(s->flow, 0, moment(s, m), to, now);
+		flow_clocks_at(s->flow, 0, slow_moment(s, m), to, now);
 		for (size_t i = 0; i < n; i++) {
 			const int64_t middle = to[i].lowest_ns / 2 + to[i].highest_ns / 2;
 
@@ -336,7 +336,7 @@ static void reconcile(struct slow *s)
 
 bool slow_clock_over(const struct slow *s, uint32_t node, struct flow_clock_summary *out)
 {
-	const int64_t start = moment(s, 0);
+	const int64_t start = slow_moment(s, 0);
 	const double to_s = s->spec.to_s > 0 ? s->spec.to_s : s->spec.seconds;
 
 	return flow_clock_over(s->flow, 0, node, start + (int64_t)(s->spec.from_s * 1e9),
@@ -450,7 +450,7 @@ static void clip(const struct slow_item *it, double begin, double from, double t
 	}
 }
 
-static void measure(struct slow *s, struct slow_server *v, enum slow_phase p, float *room)
+static void slow_measure(struct slow *s, struct slow_server *v, enum slow_phase p, float *room)
 {
 	struct slow_cell *c = &v->phases[p];
 	double from, to;
@@ -482,7 +482,7 @@ static void measure_all(struct slow *s)
 		double all = 0;
 
 		for (size_t i = 0; i < s->n_servers; i++) {
-			measure(s, &s->servers[i], p, room);
+			slow_measure(s, &s->servers[i], p, room);
 			all += s->servers[i].phases[p].time_s;
 		}
 		for (size_t i = 0; i < s->n_servers && all > 0; i++)

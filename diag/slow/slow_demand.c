@@ -218,7 +218,7 @@ static void put_disk(const struct slow *s, uint32_t node, struct times *out)
 		}
 }
 
-static void measure(
+static void slow_demand_measure(
 	const struct slow *s, struct slow_demand *d, const struct slow_usual *usual, size_t server)
 {
 	const uint32_t node = s->servers[server].node;
@@ -270,7 +270,7 @@ void slow_demand_make(const struct slow *s, struct slow_demand *d)
 		slow_phase_ends(s, (enum slow_phase)p, &d->from_s[p], &to);
 	d->all = alloc_zero(SLOW_JUDGED * s->n_servers * d->n + 1, sizeof(*d->all));
 	for (size_t i = 0; i < s->n_servers; i++)
-		measure(s, d, usual, i);
+		slow_demand_measure(s, d, usual, i);
 	free(usual);
 }
 

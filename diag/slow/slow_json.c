@@ -6,7 +6,7 @@
 #include "diag/slow/slow_impl.h"
 
 /* What is not UTF-8 is escaped. */
-static json_t *text(const char *s)
+static json_t *slow_json_text(const char *s)
 {
 	char clean[4 * 4096];
 	json_t *v = s ? json_string(s) : json_null();
@@ -17,9 +17,9 @@ static json_t *text(const char *s)
 	return json_string(clean);
 }
 
-static json_t *name_of(const struct slow *s, uint32_t node)
+static json_t *slow_json_name_of(const struct slow *s, uint32_t node)
 {
-	return text(s->spec.node_name(s->spec.ctx, node));
+	return slow_json_text(s->spec.node_name(s->spec.ctx, node));
 }
 
 static json_t *real(double v)
@@ -59,9 +59,9 @@ static json_t *server(const struct slow *s, const struct slow_server *v)
 		json_object_set_new(phases,
 			s->spec.onset_ns ? slow_phase_name((enum slow_phase)p) : "all",
 			phase(&v->phases[p]));
-	o = json_pack("{s:o, s:o, s:I, s:I, s:b}", "server", name_of(s, v->node), "phases", phases,
-		"unanswered", (json_int_t)v->unanswered, "partial", (json_int_t)v->partial,
-		"stands_out", v->stands_out);
+	o = json_pack("{s:o, s:o, s:I, s:I, s:b}", "server", slow_json_name_of(s, v->node),
+		"phases", phases, "unanswered", (json_int_t)v->unanswered, "partial",
+		(json_int_t)v->partial, "stands_out", v->stands_out);
 	if (!s->spec.onset_ns)
 		return o;
 	json_object_set_new(o, "added_s", real(v->added_s));
@@ -95,20 +95,21 @@ static json_t *caller(const struct slow *s, const struct slow_request *t)
 
 	if (!u || !u->call.how)
 		return json_null();
-	return json_pack("{s:o, s:i, s:i, s:o, s:o, s:I, s:I}", "thread", text(u->thread), "pid",
-		(int)u->call.pid, "tid", (int)u->call.tid, "call",
-		text(flow_call_name(s->flow, u->call.node, u->nr)), "path", text(u->path), "offset",
-		(json_int_t)u->offset, "result", (json_int_t)u->result);
+	return json_pack("{s:o, s:i, s:i, s:o, s:o, s:I, s:I}", "thread", slow_json_text(u->thread),
+		"pid", (int)u->call.pid, "tid", (int)u->call.tid, "call",
+		slow_json_text(flow_call_name(s->flow, u->call.node, u->nr)), "path",
+		slow_json_text(u->path), "offset", (json_int_t)u->offset, "result",
+		(json_int_t)u->result);
 }
 
 static json_t *request(const struct slow *s, const struct slow_request *t)
 {
 	const struct flow_parts *p = &t->parts;
 	json_t *o = json_pack("{s:f, s:o, s:o, s:o, s:I, s:I, s:I, s:o}", "at_s", t->at_s, "client",
-		name_of(s, t->r.client), "server", name_of(s, t->r.server), "procedure",
-		text(t->r.name), "number", (json_int_t)t->r.procedure, "call_bytes",
-		(json_int_t)t->r.call_bytes, "answer_bytes", (json_int_t)t->r.answer_bytes,
-		"total_s", ns(p->total));
+		slow_json_name_of(s, t->r.client), "server", slow_json_name_of(s, t->r.server),
+		"procedure", slow_json_text(t->r.name), "number", (json_int_t)t->r.procedure,
+		"call_bytes", (json_int_t)t->r.call_bytes, "answer_bytes",
+		(json_int_t)t->r.answer_bytes, "total_s", ns(p->total));
 	json_t *times = json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "there", ns(p->there),
 		"waiting", ns(p->waiting - t->queue_ns), "queue", ns(t->queue_ns), "disk",
 		ns(p->disk), "answering", ns(p->answering), "back", ns(p->back));
@@ -132,12 +133,13 @@ static json_t *layers(const struct slow *s)
 			flow_depth_total(s->flow, l, i, &average, &each);
 			if (average > 0)
 				json_array_append_new(nodes,
-					json_pack("{s:o, s:f, s:f}", "node", name_of(s, i),
-						"in_flight", average, "each_s", each));
+					json_pack("{s:o, s:f, s:f}", "node",
+						slow_json_name_of(s, i), "in_flight", average,
+						"each_s", each));
 		}
 		json_array_append_new(all,
-			json_pack("{s:o, s:o}", "layer", text(flow_layer_name(s->flow, l)), "nodes",
-				nodes));
+			json_pack("{s:o, s:o}", "layer",
+				slow_json_text(flow_layer_name(s->flow, l)), "nodes", nodes));
 	}
 	return all;
 }
@@ -155,7 +157,7 @@ static json_t *threads(const struct slow *s)
 
 	for (size_t i = 0; i < n; i++)
 		json_array_append_new(all,
-			json_pack("{s:o, s:I, s:I}", "thread", text(t[i].name), "sent",
+			json_pack("{s:o, s:I, s:I}", "thread", slow_json_text(t[i].name), "sent",
 				(json_int_t)t[i].sent, "bound", (json_int_t)t[i].bound));
 	return all;
 }
@@ -203,10 +205,10 @@ static json_t *clocks(const struct slow *s)
 	for (uint32_t i = 1; i < flow_nodes(s->flow); i++) {
 		if (!flow_clock(s->flow, 0, i, &c) || !slow_clock_over(s, i, &over))
 			continue;
-		one = json_pack("{s:o, s:o, s:f, s:f, s:f, s:i}", "node", name_of(s, i), "against",
-			name_of(s, 0), "lowest_s", (double)c.lowest_ns * 1e-9, "highest_s",
-			(double)c.highest_ns * 1e-9, "narrowest_s", (double)c.narrowest_ns * 1e-9,
-			"hops", (int)c.hops);
+		one = json_pack("{s:o, s:o, s:f, s:f, s:f, s:i}", "node", slow_json_name_of(s, i),
+			"against", slow_json_name_of(s, 0), "lowest_s", (double)c.lowest_ns * 1e-9,
+			"highest_s", (double)c.highest_ns * 1e-9, "narrowest_s",
+			(double)c.narrowest_ns * 1e-9, "hops", (int)c.hops);
 		json_object_update_new(one,
 			json_pack("{s:f, s:f, s:f, s:i, s:i, s:i}", "least_ppm", over.least_ppm,
 				"most_ppm", over.most_ppm, "widest_s",
@@ -230,10 +232,10 @@ static json_t *comparisons(const struct slow *s)
 		json_t *names = json_array();
 
 		for (size_t k = 0; k < c->n_found; k++)
-			json_array_append_new(names, name_of(s, c->found[k]));
+			json_array_append_new(names, slow_json_name_of(s, c->found[k]));
 		json_object_set_new(all, slow_compared_name((enum slow_compared)i),
 			json_pack("{s:s, s:o, s:o}", "verdict", verdicts[c->verdict], "sentence",
-				text(c->sentence), "found", names));
+				slow_json_text(c->sentence), "found", names));
 	}
 	return all;
 }
@@ -247,14 +249,14 @@ json_t *slow_json(const struct slow *s)
 	json_t *o;
 
 	for (size_t i = 0; i < n; i++)
-		json_array_append_new(names, name_of(s, found[i]->node));
+		json_array_append_new(names, slow_json_name_of(s, found[i]->node));
 	for (size_t i = 0; i < s->n_servers; i++)
 		json_array_append_new(servers, server(s, &s->servers[i]));
 	for (size_t i = 0; i < s->n_top; i++)
 		json_array_append_new(slowest, request(s, &s->top[i]));
 	o = json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "verdict", verdicts[s->verdict],
-		"sentence", text(sentence), "found", names, "servers", servers, "layers", layers(s),
-		"slowest", slowest, "coverage", coverage(s), "clocks", clocks(s));
+		"sentence", slow_json_text(sentence), "found", names, "servers", servers, "layers",
+		layers(s), "slowest", slowest, "coverage", coverage(s), "clocks", clocks(s));
 	if (s->verdict == SLOW_NO_FAULT)
 		json_object_set_new(o, "comparisons", comparisons(s));
 	free(sentence);

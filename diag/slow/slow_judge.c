@@ -22,7 +22,7 @@ static double df_of(const struct slow_layer *y, const struct slow_rate *r)
 }
 
 /* Has it two seconds in each phase that do not depend on each other? Then it can be tested. */
-static bool is_known(const struct slow_layer *y, size_t i)
+static bool slow_judge_is_known(const struct slow_layer *y, size_t i)
 {
 	for (int p = SLOW_BEFORE; p <= (int)y->last; p++)
 		if (!y->rates[p][i].seconds || df_of(y, &y->rates[p][i]) < 1)
@@ -86,7 +86,7 @@ static void slow_judge_note(struct cochran *q, double value, double v)
 }
 
 /* Adds it, and its degrees of freedom. */
-static void conclude(const struct cochran *q, struct variance *sum)
+static void slow_judge_conclude(const struct cochran *q, struct variance *sum)
 {
 	if (q->n < 2)
 		return;
@@ -134,7 +134,7 @@ static void peers_make(const struct slow_layer *y, size_t candidate, const size_
 		slow_judge_note(&q[2], changes[i] = change_of(y, servers[i]), v);
 	}
 	for (int k = 0; k < 3; k++)
-		conclude(&q[k], &out->excess);
+		slow_judge_conclude(&q[k], &out->excess);
 	out->excess.v = out->excess.df > 0 ? fmax(1, out->excess.v / out->excess.df) : 1;
 	out->middle = stat_median(changes, n);
 	free(changes);
@@ -208,7 +208,7 @@ static size_t order(const struct slow_layer *y, size_t n_servers, size_t *out, s
 	size_t n = 0, at;
 
 	for (size_t i = 0; i < n_servers; i++) {
-		if (!is_known(y, i))
+		if (!slow_judge_is_known(y, i))
 			continue;
 		for (at = n++; at && change_of(y, out[at - 1]) < change_of(y, i); at--)
 			out[at] = out[at - 1];
@@ -216,7 +216,7 @@ static size_t order(const struct slow_layer *y, size_t n_servers, size_t *out, s
 	}
 	*all = n;
 	for (size_t i = 0; i < n_servers; i++)
-		if (!is_known(y, i) && is_peer(y, i))
+		if (!slow_judge_is_known(y, i) && is_peer(y, i))
 			out[(*all)++] = i;
 	return n;
 }
@@ -386,7 +386,7 @@ static void weigh(const struct slow_layer layers[SLOW_JUDGED], size_t n_servers,
 }
 
 /* Returns whether any server could be tested. */
-static bool judge(struct slow *s)
+static bool slow_judge_it(struct slow *s)
 {
 	struct outcome *outcomes = alloc_zero(SLOW_JUDGED * s->n_servers, sizeof(*outcomes));
 	struct slow_layer layers[SLOW_JUDGED] = {0};
@@ -423,7 +423,7 @@ static enum slow_verdict judge_and_mark(struct slow *s)
 		add_up(s, &s->servers[i]);
 	if (s->n_servers < 2)
 		return SLOW_NO_PEERS;
-	return !judge(s) ? SLOW_TOO_SHORT : mark(s) ? SLOW_FOUND : SLOW_NOTHING;
+	return !slow_judge_it(s) ? SLOW_TOO_SHORT : mark(s) ? SLOW_FOUND : SLOW_NOTHING;
 }
 
 /* Judges a cell without a fault by itself. The servers' own figures stay those of the cell. */

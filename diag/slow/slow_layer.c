@@ -23,7 +23,7 @@ static double influence(const struct slow_second *x, const struct slow_rate *r)
 	return (x->busy_s - exp(r->log) * x->work_s) * (double)r->seconds / r->busy_s;
 }
 
-static void measure(const struct slow_second *v, size_t n, struct slow_rate *out)
+static void slow_layer_measure(const struct slow_second *v, size_t n, struct slow_rate *out)
 {
 	double work = 0, squares = 0, z;
 	struct slow_rate r = {0};
@@ -108,9 +108,9 @@ void slow_layer_make(const struct slow_demand *d, size_t layer, struct slow_laye
 			y->halves[p][h] = alloc_zero(d->n_servers, sizeof(struct slow_rate));
 		for (size_t i = 0; i < d->n_servers; i++) {
 			v = phase_of(d, layer, i, p, &n);
-			measure(v, n, &y->rates[p][i]);
-			measure(v, n / 2, &y->halves[p][0][i]);
-			measure(v + n / 2, n - n / 2, &y->halves[p][1][i]);
+			slow_layer_measure(v, n, &y->rates[p][i]);
+			slow_layer_measure(v, n / 2, &y->halves[p][0][i]);
+			slow_layer_measure(v + n / 2, n - n / 2, &y->halves[p][1][i]);
 		}
 	}
 	y->memory_s = memory_of(d, y, layer);

@@ -52,7 +52,7 @@ static double share_of(double part, double all)
 	return all > 0 ? part / all : 0;
 }
 
-static const char *name_of(const struct slow *s, uint32_t node)
+static const char *slow_text_name_of(const struct slow *s, uint32_t node)
 {
 	return s->spec.node_name(s->spec.ctx, node) ?: "?";
 }
@@ -113,7 +113,7 @@ static void say_found(const struct slow *s, FILE *out)
 	for (size_t i = 0; i < n; i++) {
 		const struct slow_server *v = found[i];
 
-		fprintf(out, "%s%s took ", i ? "; " : "", name_of(s, v->node));
+		fprintf(out, "%s%s took ", i ? "; " : "", slow_text_name_of(s, v->node));
 		say_part(v, out);
 		fprintf(out,
 			" %.2f times as long as before, its peers' %.2f times: %.0f %% of the time "
@@ -140,7 +140,7 @@ static void say_most(const struct slow *s, FILE *out)
 		s->comparisons[SLOW_SERVERS].sentence, s->comparisons[SLOW_HALVES].sentence);
 	if (most)
 		fprintf(out, "; %s took the most, %.0f %% of all request time, %.0f %% of it %s",
-			name_of(s, most->node), most->phases[SLOW_BEFORE].share * 100,
+			slow_text_name_of(s, most->node), most->phases[SLOW_BEFORE].share * 100,
 			part_share(most, SLOW_BEFORE, (enum slow_part)part),
 			slow_part_words((enum slow_part)part));
 }
@@ -160,8 +160,8 @@ static void say_nothing(const struct slow *s, FILE *out)
 	fprintf(out,
 		"the slowest, %s, was busy %.2f times as long as before for the same work %s%s, "
 		"its peers %.2f times",
-		name_of(s, most->node), most->slowness, whole_words(most), worst_words(most),
-		most->peers);
+		slow_text_name_of(s, most->node), most->slowness, whole_words(most),
+		worst_words(most), most->peers);
 	if (most->differs)
 		fprintf(out, "; but that is %.0f %% of the time that was added, not most of it",
 			most->excess_share * 100);
@@ -179,7 +179,7 @@ static void say_compared(
 
 	fprintf(out,
 		"%s was busy %.2f times as long as %s for the same work %s%s, its peers %.2f times",
-		name_of(s, v->node), v->slowness, halves ? "before" : "all on average",
+		slow_text_name_of(s, v->node), v->slowness, halves ? "before" : "all on average",
 		whole_words(v), worst_words(v), v->peers);
 }
 
@@ -246,7 +246,7 @@ static void phase_row(const struct slow *s, struct text_columns *g, enum slow_ph
 	const struct slow_cell *c = &v->phases[p];
 
 	text_columns_cell(g, 0, s->spec.onset_ns ? slow_phase_name(p) : "all");
-	text_columns_cell(g, 1, name_of(s, v->node));
+	text_columns_cell(g, 1, slow_text_name_of(s, v->node));
 	cell(g, 2, "%llu", (unsigned long long)c->requests);
 	if (c->time_s <= 0) {
 		for (size_t k = 3; k < 6 + SLOW_PARTS; k++)
@@ -277,7 +277,7 @@ static void put_counts(const struct slow *s, const char *what, size_t at, FILE *
 			continue;
 		fputs(any ? ", " : what, out);
 		any = true;
-		text_print_clean(out, name_of(s, v->node));
+		text_print_clean(out, slow_text_name_of(s, v->node));
 		fprintf(out, " %llu", (unsigned long long)n);
 	}
 	if (any)
@@ -335,7 +335,7 @@ void slow_text_layers(const struct slow *s, FILE *out)
 		for (uint32_t i = 0; i < flow_nodes(s->flow); i++) {
 			text_columns_cell(
 				&g, 0, phases > 1 ? slow_phase_name((enum slow_phase)p) : "all");
-			text_columns_cell(&g, 1, name_of(s, i));
+			text_columns_cell(&g, 1, slow_text_name_of(s, i));
 			for (size_t l = 0; l < layers && l + 2 < TEXT_COLUMNS_MAX; l++) {
 				d = depth_of(s, l, i, (enum slow_phase)p);
 				if (d > 0)
@@ -364,7 +364,7 @@ static void top_row(const struct slow *s, struct text_columns *g, const struct s
 	const char *slash = strrchr(path, '/');
 
 	cell(g, 0, "%.2f", t->at_s);
-	cell(g, 1, "%s>%s", name_of(s, t->r.client), name_of(s, t->r.server));
+	cell(g, 1, "%s>%s", slow_text_name_of(s, t->r.client), slow_text_name_of(s, t->r.server));
 	if (t->r.name)
 		text_columns_cell(g, 2, t->r.name);
 	else
@@ -436,7 +436,8 @@ static void put_clocks(const struct slow *s, FILE *out)
 	double error;
 
 	for (uint32_t i = 1; i < flow_nodes(s->flow); i++) {
-		fprintf(out, "clock of %s against %s: ", name_of(s, i), name_of(s, 0));
+		fprintf(out, "clock of %s against %s: ", slow_text_name_of(s, i),
+			slow_text_name_of(s, 0));
 		if (flow_clock(s->flow, 0, i, &c))
 			fprintf(out, "%+.3f ms, known to %.3f ms (at best %.3f), %u hop%s\n",
 				(double)(c.lowest_ns + c.highest_ns) * 5e-7,
@@ -452,7 +453,7 @@ static void put_clocks(const struct slow *s, FILE *out)
 		fprintf(out,
 			"messages and the run's measurement of clocks differ by %.3f ms at most "
 			"(%s)\n",
-			error * 1e3, name_of(s, node));
+			error * 1e3, slow_text_name_of(s, node));
 }
 
 /* Threads that began requests without a FUSE request behind them. */

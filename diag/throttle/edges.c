@@ -57,7 +57,7 @@ static int load_thread(struct times *t, const struct app_trace *run, uint32_t i,
 	return rc < 0 ? rc : 0;
 }
 
-static int load(struct times *t, const struct app_trace *run, struct err *e)
+static int edges_load(struct times *t, const struct app_trace *run, struct err *e)
 {
 	int rc = 0;
 
@@ -112,7 +112,7 @@ int throttle_edges_add(struct throttle_edges *x, const struct app_trace *run, ui
 {
 	int64_t base_ns = app_about(run)->start_ns;
 	struct times t = {0};
-	int rc = load(&t, run, e);
+	int rc = edges_load(&t, run, e);
 
 	*used = 0;
 	for (size_t i = 0; !rc && i < n; i++) {
@@ -168,7 +168,7 @@ int throttle_edges_refute(struct throttle_edges *x, const struct app_trace *run,
 {
 	struct times t = {0};
 	size_t kept = 0;
-	int rc = load(&t, run, e);
+	int rc = edges_load(&t, run, e);
 
 	throttle_edges_sort(x);
 	for (size_t i = 0; !rc && i < x->n; i++) {

@@ -48,7 +48,7 @@ static void family_add(struct family *f, pid_t pid, pid_t tid, char *name)
 
 /* The n-th of 'count' that were found, in the order in which they were made: the last of those that
  * the process has begun. Others were gone before they were seen. */
-static uint32_t number_of(uint32_t begun, uint32_t count, uint32_t n)
+static uint32_t family_number_of(uint32_t begun, uint32_t count, uint32_t n)
 {
 	return begun + 1 + n > count ? begun + 1 + n - count : 1;
 }
@@ -69,8 +69,8 @@ static void look_for_threads(struct family *f, struct family_process *p)
 	for (uint32_t i = 0; i < n; i++) {
 		p = &f->processes[at];
 		family_add(f, p->pid, found[i],
-			alloc_format(
-				"%s/%u", f->members[p->member].name, number_of(p->clones, n, i)));
+			alloc_format("%s/%u", f->members[p->member].name,
+				family_number_of(p->clones, n, i)));
 	}
 	p = &f->processes[at];
 	p->new_clones -= n < p->new_clones ? n : p->new_clones;
@@ -113,7 +113,7 @@ static void look_for_children(struct family *f, struct family_process *p)
 		family_add(f, found[i], found[i],
 			i + p->new_forks < n ? alloc_format("?%u", ++f->n_odd)
 					     : alloc_format("%s.%u", f->members[p->member].name,
-						       number_of(p->forks, n, i)));
+						       family_number_of(p->forks, n, i)));
 	}
 	p = &f->processes[at];
 	p->new_forks -= n < p->new_forks ? n : p->new_forks;

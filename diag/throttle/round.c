@@ -86,7 +86,7 @@ void watch_disturbed(struct supervisor *s)
 }
 
 /* Reads one thread. True: it is as it was. */
-static bool read_one(struct supervisor *s, struct family_member *m, int64_t now_ns)
+static bool round_read_one(struct supervisor *s, struct family_member *m, int64_t now_ns)
 {
 	enum watch_verdict was = m->verdict;
 	struct watch_reading now;
@@ -131,7 +131,7 @@ bool watch_all(struct supervisor *s, int64_t now_ns)
 
 		if (m->gone || (s->delayed && m->tid == s->tid))
 			continue;
-		same &= read_one(s, m, now_ns);
+		same &= round_read_one(s, m, now_ns);
 		if (m->verdict == WATCH_BUSY) {
 			blocked = false;
 			note_why(s, m);

@@ -36,7 +36,7 @@ struct supervisor *supervisor_new(const char *root, double patience_s)
 	return s;
 }
 
-static void close_all(struct supervisor *s)
+static void supervisor_close_all(struct supervisor *s)
 {
 	if (s->socket >= 0)
 		close(s->socket);
@@ -49,7 +49,7 @@ void supervisor_free(struct supervisor *s)
 {
 	if (!s)
 		return;
-	close_all(s);
+	supervisor_close_all(s);
 	family_clear(&s->family);
 	for (size_t i = 0; i < s->n_known; i++)
 		free(s->known[i].name);
@@ -122,7 +122,7 @@ static void let_go(struct supervisor *s, uint64_t id)
 	(void)ioctl(s->listener, SECCOMP_IOCTL_NOTIF_SEND, s->resp);
 }
 
-static int kind_of(int nr)
+static int supervisor_kind_of(int nr)
 {
 	for (int i = 0; i < TRAPPED_CALLS; i++)
 		if (trapped_calls[i].nr == nr)
@@ -204,7 +204,7 @@ static bool handle(struct supervisor *s, const struct seccomp_notif *n)
 {
 	int64_t now_ns = clock_ns(CLOCK_MONOTONIC);
 	struct family_member *m = family_find(&s->family, (pid_t)n->pid);
-	int kind = kind_of(n->data.nr);
+	int kind = supervisor_kind_of(n->data.nr);
 	bool below = false;
 
 	if (!m)
@@ -226,7 +226,7 @@ static bool handle(struct supervisor *s, const struct seccomp_notif *n)
 }
 
 /* What has stopped, as long as there is any; other things want to be done, too. */
-static void serve(struct supervisor *s)
+static void supervisor_serve(struct supervisor *s)
 {
 	struct pollfd on = {.fd = s->listener, .events = POLLIN};
 
@@ -278,7 +278,7 @@ void supervisor_step(struct supervisor *s)
 	if (s->listener < 0 && s->socket >= 0)
 		take_listener(s);
 	if (s->listener >= 0)
-		serve(s);
+		supervisor_serve(s);
 	if (s->listener >= 0)
 		supervisor_look(s);
 }
@@ -292,7 +292,7 @@ void supervisor_stop(struct supervisor *s)
 
 void supervisor_end(struct supervisor *s)
 {
-	close_all(s);
+	supervisor_close_all(s);
 	if (s->delayed)
 		forget_delay(s);
 	if (!s->name)

@@ -55,7 +55,7 @@ static void note_sent(struct writer *w, uint32_t thread, uint64_t ops)
 }
 
 /* All operations that any edge leads to, in order, each once. */
-static int collect(struct writer *w, struct err *e)
+static int write_collect(struct writer *w, struct err *e)
 {
 	struct app_op op;
 	size_t kept = 0;
@@ -168,7 +168,7 @@ static int write_put(struct writer *w, uint32_t i, struct err *e)
 	return rc;
 }
 
-static int advance(struct thread *t, struct err *e)
+static int write_advance(struct thread *t, struct err *e)
 {
 	int rc = app_next(t->cursor, &t->op, e);
 
@@ -193,7 +193,7 @@ static int write_begin(struct writer *w, struct err *e)
 		t->edge = edge;
 		t->sent = sent;
 		rc = app_cursor_new(w->t, i, &t->cursor) ? err_set(e, -ENOMEM, "out of memory")
-							 : advance(t, e);
+							 : write_advance(t, e);
 	}
 	return rc;
 }
@@ -215,7 +215,7 @@ static int put_all(struct writer *w, struct err *e)
 			break;
 		rc = write_put(w, (uint32_t)(next - w->threads), e);
 		if (!rc)
-			rc = advance(next, e);
+			rc = write_advance(next, e);
 	}
 	return rc;
 }
@@ -242,7 +242,7 @@ static int copy_tables(struct writer *w)
 	return rc < 0 ? rc : 0;
 }
 
-static void clear(struct writer *w)
+static void write_clear(struct writer *w)
 {
 	for (uint32_t i = 0; i < w->n_threads; i++) {
 		app_cursor_free(w->threads[i].cursor);
@@ -259,7 +259,7 @@ static void clear(struct writer *w)
 static int write_all(struct writer *w, const char *out, struct err *e)
 {
 	struct app_about about = *app_about(w->t);
-	int rc = collect(w, e) ?: app_create(out, &w->out, e);
+	int rc = write_collect(w, e) ?: app_create(out, &w->out, e);
 
 	if (rc)
 		return rc;
@@ -290,6 +290,6 @@ int throttle_write(const struct app_trace *first, struct throttle_edges *x, cons
 	throttle_edges_sort(x);
 	w.threads = alloc_zero(w.n_threads + 1, sizeof(*w.threads));
 	rc = write_all(&w, out, e);
-	clear(&w);
+	write_clear(&w);
 	return rc;
 }

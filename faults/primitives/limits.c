@@ -72,7 +72,7 @@ static int64_t limits_number(const char *word)
 
 /* All limits of a process, which anybody may read in /proc, other than with prlimit(2). The file of
  * a zombie is empty. */
-static int read_all(pid_t pid, struct limit_pair all[N_RESOURCES], struct err *e)
+static int limits_read_all(pid_t pid, struct limit_pair all[N_RESOURCES], struct err *e)
 {
 	auto_free char *text = NULL;
 	int rc = procfs_read(pid, "limits", &text, NULL);
@@ -93,10 +93,10 @@ static int read_all(pid_t pid, struct limit_pair all[N_RESOURCES], struct err *e
 	return 0;
 }
 
-static int read_one(pid_t pid, const struct resource *r, int64_t *soft, struct err *e)
+static int limits_read_one(pid_t pid, const struct resource *r, int64_t *soft, struct err *e)
 {
 	struct limit_pair all[N_RESOURCES];
-	int rc = read_all(pid, all, e);
+	int rc = limits_read_all(pid, all, e);
 
 	if (!rc)
 		*soft = all[r - resources].soft;
@@ -107,7 +107,7 @@ int limits_read(pid_t pid, json_t **out, struct err *e)
 {
 	struct limit_pair all[N_RESOURCES];
 	auto_json json_t *object = json_object();
-	int rc = read_all(pid, all, e);
+	int rc = limits_read_all(pid, all, e);
 
 	for (size_t i = 0; i < N_SET && !rc; i++)
 		if (json_object_set_new(object, resources[i].name,
@@ -122,7 +122,7 @@ int limits_read(pid_t pid, json_t **out, struct err *e)
 int limits_of(pid_t pid, struct rlimit out[RLIM_NLIMITS], struct err *e)
 {
 	struct limit_pair all[N_RESOURCES];
-	int rc = read_all(pid, all, e);
+	int rc = limits_read_all(pid, all, e);
 
 	/* LIMITS_UNLIMITED becomes RLIM_INFINITY. */
 	for (size_t i = 0; i < N_RESOURCES && !rc; i++)
@@ -140,7 +140,8 @@ static int put_soft(json_t *inverse, const struct resource *r, struct err *e)
 
 	while (i < json_array_size(list)) {
 		one = json_array_get(list, i);
-		if (read_one((pid_t)json_integer_value(json_array_get(one, 0)), r, &soft, NULL))
+		if (limits_read_one(
+			    (pid_t)json_integer_value(json_array_get(one, 0)), r, &soft, NULL))
 			json_array_remove(list, i); /* it has ended */
 		else if (json_array_append_new(one, json_integer((json_int_t)soft)))
 			return err_errno(e, -ENOMEM, "cannot set a limit");
@@ -162,7 +163,7 @@ int limits_inverse(pid_t pid, const char *resource, json_t **inverse, struct err
 			"there is no resource '%s'; there are as, core, cpu, data, fsize, memlock, "
 			"nofile, nproc, rss and stack",
 			resource);
-	rc = target_inverse(pid, &made, e) ?: read_one(pid, r, &soft, e) ?: put_soft(made, r, e);
+	rc = target_inverse(pid, &made, e) ?: limits_read_one(pid, r, &soft, e) ?: put_soft(made, r, e);
 	if (rc)
 		return rc;
 	if (json_object_set_new(made, "resource", json_string(resource)) ||
@@ -250,7 +251,7 @@ static int apply(const struct limit *l, struct err *e)
 				       "CAP_SYS_RESOURCE on another user's process"
 				     : "cannot set limit %s of process %d",
 			name, pid);
-	rc = read_one(pid, l->r, &is, e);
+	rc = limits_read_one(pid, l->r, &is, e);
 	if (!rc && is != l->soft)
 		rc = err_set(e, -EIO, "limit %s of process %d is %" PRId64 " still, not %" PRId64,
 			name, pid, is, l->soft);
@@ -270,7 +271,7 @@ static int differs(const struct limit *l, int64_t *is, struct err *e)
 
 	if (rc <= 0)
 		return rc;
-	rc = read_one(l->t.pid, l->r, is, e);
+	rc = limits_read_one(l->t.pid, l->r, is, e);
 	return rc ? unless_ended(&l->t, rc) : *is != l->soft;
 }
 
@@ -288,7 +289,7 @@ static int put_below(const struct limit *parent, const struct target *t, struct 
 {
 	struct limit l = {*t, parent->r, parent->soft};
 	struct limit_pair all[N_RESOURCES];
-	int rc = read_all(t->pid, all, e);
+	int rc = limits_read_all(t->pid, all, e);
 	int64_t hard = rc ? 0 : all[l.r - resources].hard;
 
 	if (hard != LIMITS_UNLIMITED && (l.soft == LIMITS_UNLIMITED || l.soft > hard))

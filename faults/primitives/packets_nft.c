@@ -98,7 +98,7 @@ static void batch_mark(struct nft_batch *b, struct nlmsghdr *(*build)(char *buf,
 			nftnl_##kind##_free(object);                                               \
 	} while (0)
 
-static void put_table(struct nft_batch *b, uint16_t type, uint16_t flags)
+static void packets_nft_put_table(struct nft_batch *b, uint16_t type, uint16_t flags)
 {
 	struct nftnl_table *t = nftnl_table_alloc();
 
@@ -302,7 +302,7 @@ static int make_table(const struct packets_spec *s, const char *table, bool comm
 	struct nft_batch b = {.table = table, .seq = (uint32_t)time(NULL)};
 
 	batch_mark(&b, nftnl_batch_begin);
-	put_table(&b, NFT_MSG_NEWTABLE, NLM_F_CREATE | NLM_F_EXCL);
+	packets_nft_put_table(&b, NFT_MSG_NEWTABLE, NLM_F_CREATE | NLM_F_EXCL);
 	put_chain(&b, CHAIN_LOSS, -1);
 	put_chain(&b, CHAIN_HOOK, s->out ? NF_INET_LOCAL_OUT : NF_INET_LOCAL_IN);
 	put_loss_rules(&b, s->percent);
@@ -330,7 +330,7 @@ static int nft_remove(const char *table, struct err *e)
 	struct nft_batch b = {.table = table, .seq = (uint32_t)time(NULL)};
 
 	batch_mark(&b, nftnl_batch_begin);
-	put_table(&b, NFT_MSG_DELTABLE, 0);
+	packets_nft_put_table(&b, NFT_MSG_DELTABLE, 0);
 	batch_mark(&b, nftnl_batch_end);
 	return batch_send(&b, e);
 }

@@ -57,7 +57,7 @@ int server_lock(const char *dir, double wait_s, int *out, struct err *e)
 
 /* Adds the processes that are the server, and the descendants of all; drops those that have ended.
  * A descendant is known even once its parent has ended. The count, or -errno. */
-static int gather(const json_t *server, struct targets *all)
+static int server_gather(const json_t *server, struct targets *all)
 {
 	pid_t pids[8];
 	struct target t;
@@ -80,21 +80,22 @@ static void hold_all(const json_t *server, struct targets *all, double deadline)
 	while (n > before && n > 1 && clock_mono_s() <= deadline) {
 		before = n;
 		targets_signal(all, SIGSTOP, false, NULL);
-		n = gather(server, all);
+		n = server_gather(server, all);
 	}
 }
 
 /* SIGKILL is sent in every round, and to the descendants: a process that was just started has
  * missed the first one. The signal is sent at least once, even without any time to wait. 'all' has
  * what is known of the server, and gets what is left. */
-static int end(const json_t *server, struct targets *all, int signo, double timeout_s, pid_t *who)
+static int server_end(
+	const json_t *server, struct targets *all, int signo, double timeout_s, pid_t *who)
 {
 	double deadline = clock_mono_s() + timeout_s;
 	int n;
 
 	if (signo != SIGKILL)
 		targets_signal(all, signo, false, NULL);
-	while ((n = gather(server, all)) != 0) {
+	while ((n = server_gather(server, all)) != 0) {
 		if (n > 0)
 			*who = all->list[0].pid;
 		if (n > 0 && signo == SIGKILL) {
@@ -140,14 +141,14 @@ static int stop_unit(const json_t *server, struct targets *all, double grace_s, 
 	if (rc || !unit)
 		return rc;
 	if (grace_s <= 0)
-		end(server, all, SIGKILL, 0, &who);
+		server_end(server, all, SIGKILL, 0, &who);
 	return unit_stop(unit, e);
 }
 
 int server_stop(const json_t *server, double grace_s, bool *was_there, struct err *e)
 {
 	auto_targets struct targets all = {0}, at_first = {0};
-	int n = gather(server, &all), rc = n < 0 ? n : 0;
+	int n = server_gather(server, &all), rc = n < 0 ? n : 0;
 	pid_t who = 0;
 
 	for (int i = 0; i < n && !rc; i++)
@@ -160,9 +161,9 @@ int server_stop(const json_t *server, double grace_s, bool *was_there, struct er
 	if (rc)
 		return rc;
 	if (grace_s > 0)
-		rc = end(server, &all, SIGTERM, grace_s, &who);
+		rc = server_end(server, &all, SIGTERM, grace_s, &who);
 	if (grace_s <= 0 || rc)
-		rc = end(server, &all, SIGKILL, GONE_S, &who);
+		rc = server_end(server, &all, SIGKILL, GONE_S, &who);
 	wait_released(&at_first);
 	return rc ? err_set(e, rc, "the server, process %d, does not end", (int)who) : 0;
 }
@@ -178,7 +179,7 @@ static char **words(const json_t *list)
 	return all;
 }
 
-static int put_text(const char *path, const char *text)
+static int server_put_text(const char *path, const char *text)
 {
 	auto_fd int fd = open(path, O_WRONLY | O_CLOEXEC);
 
@@ -203,7 +204,7 @@ static void join_cgroups(const json_t *server)
 		if (!strncmp(controller, "name=", 5))
 			controller += 5;
 		snprintf(path, sizeof(path), "/sys/fs/cgroup/%s%s/cgroup.procs", controller, at);
-		put_text(path, "0");
+		server_put_text(path, "0");
 	}
 }
 
@@ -277,7 +278,7 @@ static int put_oom_score(int64_t value)
 	int rc;
 
 	snprintf(text, sizeof(text), "%lld", (long long)value);
-	rc = put_text("/proc/self/oom_score_adj", text);
+	rc = server_put_text("/proc/self/oom_score_adj", text);
 	return rc == -EACCES || rc == -EPERM ? 0 : rc;
 }
 

@@ -463,7 +463,7 @@ static json_t *descriptor(pid_t pid, int fd)
 	return json_pack("[o, i]", text_bytes(link), (int)(flags & (O_ACCMODE | O_APPEND)));
 }
 
-static json_t *number_of(pid_t pid, const char *name)
+static json_t *server_learn_number_of(pid_t pid, const char *name)
 {
 	auto_free char *text = NULL;
 
@@ -490,8 +490,9 @@ static json_t *learn_process(pid_t pid, uint64_t ticks, const char *exe, const c
 	return json_pack("{s:o, s:o, s:o, s:i, s:I, s:o, s:o, s:o, s:o, s:i, s:[o, o, o], s:o}",
 		"argv", argv, "env", env, "cgroups", bytes_of(pid, "cgroup"), "pid", (int)pid,
 		"start_ticks", (json_int_t)ticks, "exe", text_bytes(exe), "cwd", text_bytes(cwd),
-		"limits", learn_limits(pid, NULL), "oom_score_adj", number_of(pid, "oom_score_adj"),
-		"nice", getpriority(PRIO_PROCESS, (id_t)pid), "descriptors", descriptor(pid, 0),
+		"limits", learn_limits(pid, NULL), "oom_score_adj",
+		server_learn_number_of(pid, "oom_score_adj"), "nice",
+		getpriority(PRIO_PROCESS, (id_t)pid), "descriptors", descriptor(pid, 0),
 		descriptor(pid, 1), descriptor(pid, 2), "listens", listening(pid));
 }
 

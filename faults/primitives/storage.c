@@ -168,7 +168,7 @@ static int open_device(
 
 /* Attaches the image to a free loop device, which is detached at its last close. '*out' holds it
  * open. */
-static int attach(
+static int storage_attach(
 	const struct storage *s, int *out, const char **used, char path[32], struct err *e)
 {
 	auto_fd int image = open(s->image, O_RDWR | O_CLOEXEC), control = -1;
@@ -258,7 +258,7 @@ static int mount_image(const struct storage *s, struct err *e)
 
 	if (below < 0)
 		return err_errno(e, -errno, "cannot open '%s'", s->path);
-	rc = attach(s, &loop, &used, path, e);
+	rc = storage_attach(s, &loop, &used, path, e);
 	if (rc)
 		return rc;
 	if (mount(used, s->path, "ext4", MS_NOATIME, NULL) < 0)

@@ -63,7 +63,7 @@ void targets_clear(struct targets *all)
 	*all = (struct targets){0};
 }
 
-static bool holds(const struct targets *all, const struct target *t)
+static bool target_holds(const struct targets *all, const struct target *t)
 {
 	for (int i = 0; i < all->n; i++)
 		if (all->list[i].pid == t->pid && all->list[i].ticks == t->ticks)
@@ -75,7 +75,7 @@ int targets_add(struct targets *all, const struct target *t)
 {
 	struct target *more;
 
-	if (holds(all, t))
+	if (target_holds(all, t))
 		return 0;
 	more = reallocarray(all->list, (size_t)all->n + 1, sizeof(*more));
 	if (!more)

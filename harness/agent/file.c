@@ -43,7 +43,7 @@ static void limit_wait(int fd)
 	setitimer(ITIMER_REAL, &t, NULL);
 }
 
-static int answer(json_t *msg)
+static int file_answer(json_t *msg)
 {
 	int rc = !msg || json_dumpfd(msg, STDOUT_FILENO, JSON_COMPACT) ||
 		fd_write_all(STDOUT_FILENO, "\n", 1);
@@ -57,12 +57,12 @@ static int file_refuse(int code, const char *what, const char *path)
 	struct err e;
 
 	err_errno(&e, code, "cannot %s '%s' there", what, path);
-	answer(json_pack("{s:s, s:i}", "error", e.text, "code", code));
+	file_answer(json_pack("{s:s, s:i}", "error", e.text, "code", code));
 	return 1;
 }
 
 /* 'size' bytes from 'in' to 'out'. 0, -errno of a failed write, or 1: there are no more. */
-static int copy(int in, int out, json_int_t size, uint32_t *crc)
+static int file_copy(int in, int out, json_int_t size, uint32_t *crc)
 {
 	static char buf[FILE_SLICE];
 	ssize_t got;
@@ -81,7 +81,7 @@ static int copy(int in, int out, json_int_t size, uint32_t *crc)
 	return rc;
 }
 
-static int get(const char *path)
+static int file_get(const char *path)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	struct stat st;
@@ -91,13 +91,13 @@ static int get(const char *path)
 		return file_refuse(-errno, "open", path);
 	if (!S_ISREG(st.st_mode))
 		return file_refuse(-EINVAL, "open", path);
-	if (answer(json_pack("{s:I}", "size", (json_int_t)st.st_size)))
+	if (file_answer(json_pack("{s:I}", "size", (json_int_t)st.st_size)))
 		return 1;
-	if (copy(fd, STDOUT_FILENO, st.st_size, &crc)) {
+	if (file_copy(fd, STDOUT_FILENO, st.st_size, &crc)) {
 		fprintf(stderr, "'%s' shrank while it was read, or its disk fails\n", path);
 		return 1;
 	}
-	return answer(json_pack("{s:I}", "crc32", (json_int_t)crc));
+	return file_answer(json_pack("{s:I}", "crc32", (json_int_t)crc));
 }
 
 /* One line of our input, of which no byte behind it is taken. */
@@ -126,7 +126,7 @@ static int file_put(const char *path, mode_t mode, json_int_t size)
 		rc = file_refuse(-errno, "make", part);
 		goto out;
 	}
-	rc = copy(STDIN_FILENO, fd, size, &crc);
+	rc = file_copy(STDIN_FILENO, fd, size, &crc);
 	end = rc ? NULL : read_line();
 	whole = end && json_integer_value(json_object_get(end, "crc32")) == crc;
 	json_decref(end);
@@ -140,7 +140,7 @@ static int file_put(const char *path, mode_t mode, json_int_t size)
 		unlink(part);
 		rc = file_refuse(rc < 0 ? rc : -EIO, "write", path);
 	} else {
-		rc = answer(json_pack("{s:I}", "size", size));
+		rc = file_answer(json_pack("{s:I}", "size", size));
 	}
 out:
 	used = part;
@@ -164,7 +164,7 @@ int file_main(int argc, char **argv)
 	limit_wait(STDIN_FILENO);
 	ask = read_line();
 	if (!json_unpack(ask, "{s:s !}", "get", &from))
-		rc = get(from);
+		rc = file_get(from);
 	else if (!json_unpack(ask, "{s:s, s:i, s:I !}", "put", &to, "mode", &mode, "size", &size) &&
 		size >= 0)
 		rc = file_put(to, (mode_t)mode & 0777, size);

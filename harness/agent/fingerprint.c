@@ -27,7 +27,7 @@
 
 #define TCP_LISTEN "0A"
 
-static int by_text(const void *a, const void *b)
+static int fingerprint_by_text(const void *a, const void *b)
 {
 	const char *const *x = a, *const *y = b;
 
@@ -44,7 +44,7 @@ static json_t *sorted(const json_t *list)
 	for (size_t i = 0; text && i < n; i++)
 		text[i] = json_string_value(json_array_get(list, i));
 	if (out)
-		qsort(text, n, sizeof(*text), by_text);
+		qsort(text, n, sizeof(*text), fingerprint_by_text);
 	for (size_t i = 0; out && i < n; i++)
 		if (!i || strcmp(text[i], text[i - 1]))
 			json_array_append_new(out, json_string(text[i]));

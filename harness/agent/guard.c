@@ -46,7 +46,7 @@ const char *guard_dir(const struct guard *g)
 }
 
 /* Waits for the message whose "what" is 'what'; others are kept. The caller's reference. */
-static int wait_for(struct guard *g, const char *what, json_t **out, struct err *e)
+static int guard_wait_for(struct guard *g, const char *what, json_t **out, struct err *e)
 {
 	double deadline = clock_mono_s() + ANSWER_TIMEOUT_S;
 
@@ -77,7 +77,7 @@ static int wait_for(struct guard *g, const char *what, json_t **out, struct err 
 static int wait_for_code(struct guard *g, const char *what, struct err *e)
 {
 	auto_json json_t *m = NULL;
-	int rc = wait_for(g, what, &m, e);
+	int rc = guard_wait_for(g, what, &m, e);
 
 	if (!rc && (rc = (int)jget_int(m, "rc")))
 		err_set(e, rc, "%s", jget_text(m, "text"));

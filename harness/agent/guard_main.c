@@ -40,7 +40,7 @@ struct watch {
 	int life;                 /* what it reads from */
 };
 
-static void answer(struct watch *w, const char *what, const char *handle, bool asked,
+static void guard_main_answer(struct watch *w, const char *what, const char *handle, bool asked,
 	bool was_there, int rc, const struct err *e)
 {
 	wire_send(w->sock,
@@ -66,7 +66,7 @@ static void guard_main_add(struct watch *w, json_t *m)
 		rc = journal_add(w->journal, handle, primitive, inverse, &e);
 	if (rc)
 		json_object_del(w->maxima, handle);
-	answer(w, "added", handle, true, false, rc, &e);
+	guard_main_answer(w, "added", handle, true, false, rc, &e);
 }
 
 static void set_deadline(json_t *maximum, double at)
@@ -84,7 +84,7 @@ static void revert(struct watch *w, const char *handle, bool asked)
 	rc = journal_revert(w->journal, handle, &was_there, &e);
 	shield_raise();
 	if (!rc || asked)
-		answer(w, "undone", handle, asked, was_there, rc, &e);
+		guard_main_answer(w, "undone", handle, asked, was_there, rc, &e);
 	if (!rc || rc == -ENOENT)
 		json_object_del(w->maxima, handle);
 }
@@ -227,7 +227,7 @@ void guard_main(const struct guard_pipes *pipes, const char *state, const char *
 	process_detach("culprit-guard", (int[]){pipes->sock, pipes->life, pipes->life_read}, 3);
 	shield_raise();
 	rc = guard_main_begin(&w, state, session, &e);
-	answer(&w, "ready", "", true, false, rc, &e);
+	guard_main_answer(&w, "ready", "", true, false, rc, &e);
 	if (rc)
 		_exit(1);
 	while (!w.bye && !w.gone) {
@@ -247,7 +247,7 @@ void guard_main(const struct guard_pipes *pipes, const char *state, const char *
 	if (w.bye || !rc)
 		standby_end(&w.standby);
 	if (w.bye)
-		answer(&w, "bye", "", true, false, rc, &e);
+		guard_main_answer(&w, "bye", "", true, false, rc, &e);
 	_exit(rc ? 1 : 0);
 }
 

@@ -96,7 +96,7 @@ int memory_main(int argc, char **argv)
 }
 
 /* Returns only with an error. */
-static int read_all(const char *path, int fd, char *buffer, size_t block, struct duty *d)
+static int hogs_read_all(const char *path, int fd, char *buffer, size_t block, struct duty *d)
 {
 	off_t at = 0;
 
@@ -145,5 +145,5 @@ int read_main(int argc, char **argv)
 	fd = open(argv[first], O_RDONLY | O_DIRECT | O_CLOEXEC);
 	if (fd < 0 || posix_memalign(&buffer, ALIGNMENT, block))
 		return program_failed("read", "read", argv[first], errno);
-	return read_all(argv[first], fd, buffer, block, &duty);
+	return hogs_read_all(argv[first], fd, buffer, block, &duty);
 }

@@ -159,7 +159,7 @@ static int replay(struct journal *j, json_t *line)
 	return json_array_append(j->entries, line) ? -ENOMEM : 0;
 }
 
-static int load(struct journal *j, struct err *e)
+static int journal_load(struct journal *j, struct err *e)
 {
 	const char *boot, *net, *pid, *dir, *session, *slash;
 	size_t size;
@@ -219,7 +219,7 @@ int journal_open(const char *path, double wait_s, struct journal **out, struct e
 	}
 	if (fstat(j->fd, &st) < 0 || !st.st_nlink)
 		return err_errno(e, -ENOENT, "cannot open '%s'", path);
-	rc = load(j, e);
+	rc = journal_load(j, e);
 	if (!rc)
 		*out = AUTO_TAKE(j);
 	return rc;

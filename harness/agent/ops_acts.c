@@ -25,7 +25,7 @@ static int pid_of(const struct agent *a, const json_t *args, pid_t *pid, struct 
 		: 0;
 }
 
-static bool same(const json_t *a, const json_t *b, const char *key)
+static bool ops_acts_same(const json_t *a, const json_t *b, const char *key)
 {
 	return json_equal(jget(a, key), jget(b, key)) || (!jget(a, key) && !jget(b, key));
 }
@@ -35,9 +35,9 @@ static int check_not_held(
 	const struct agent *a, enum handle_kind kind, const json_t *inverse, struct err *e)
 {
 	for (const struct handle *h = a->handles; h; h = h->next)
-		if (h->kind == kind && same(h->inverse, inverse, "pid") &&
-			same(h->inverse, inverse, "start_ticks") &&
-			same(h->inverse, inverse, "resource"))
+		if (h->kind == kind && ops_acts_same(h->inverse, inverse, "pid") &&
+			ops_acts_same(h->inverse, inverse, "start_ticks") &&
+			ops_acts_same(h->inverse, inverse, "resource"))
 			return err_set(e, -EBUSY, "'%s' holds that of process %lld already",
 				h->name, (long long)jget_int(inverse, "pid"));
 	return 0;

@@ -86,7 +86,8 @@ static bool has_tag(pid_t pid)
 
 /* The file system's, what agents started, and the SSH session that this agent and its file
  * transfers belong to. */
-static bool is_own(const struct cpu_snapshot *s, const struct cpu_user *p, const json_t *pids)
+static bool ops_load_is_own(
+	const struct cpu_snapshot *s, const struct cpu_user *p, const json_t *pids)
 {
 	const json_t *v;
 	size_t i;
@@ -150,7 +151,7 @@ static json_t *difference(
 			ticks -= before->st.user + before->st.system;
 		if (!ticks || p->st.flags & PF_KTHREAD)
 			continue;
-		if (is_own(is, p, pids))
+		if (ops_load_is_own(is, p, pids))
 			own_s += (double)ticks * tick_s;
 		else
 			keep_heaviest(heaviest, p, (double)ticks * tick_s);

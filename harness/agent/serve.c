@@ -269,7 +269,7 @@ static int serve_finish(struct agent *a)
 	return a->exit_code;
 }
 
-static int serve(struct agent *a, struct err *e)
+static int serve_serve(struct agent *a, struct err *e)
 {
 	int signals, rc = make_session(a, e);
 
@@ -347,7 +347,7 @@ int serve_main(int argc, char **argv)
 			free(path);
 		}
 	}
-	rc = serve(&a, &e);
+	rc = serve_serve(&a, &e);
 	if (rc < 0) {
 		fprintf(stderr, "culprit-agent serve: %s\n", e.text);
 		rc = 3;

@@ -11,7 +11,7 @@
 #include "harness/base/file.h"
 
 /* 0 or -errno. stdio forgets the reason when it drops what it could not write. */
-static int flush(FILE *f)
+static int base_outfile_flush(FILE *f)
 {
 	if (fflush(f))
 		return -errno;
@@ -23,7 +23,7 @@ static int flush(FILE *f)
 
 int outfile_flush(FILE *f, struct err *e)
 {
-	int rc = flush(f);
+	int rc = base_outfile_flush(f);
 
 	return rc ? err_blame(e, ERR_HARNESS, err_errno(e, rc, "cannot write to standard output"))
 		  : 0;
@@ -89,7 +89,7 @@ static int publish(struct outfile *s)
 
 int outfile_close(struct outfile *s, int rc, struct err *e)
 {
-	int failed = s->f ? flush(s->f) : 0;
+	int failed = s->f ? base_outfile_flush(s->f) : 0;
 
 	if (failed) /* the reason for what the writer could not do, too */
 		rc = s->f == stdout ? outfile_flush(stdout, e)

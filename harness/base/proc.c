@@ -49,7 +49,7 @@ static int proc_start(const char *const argv[], int out_fd, pid_t *pid)
 }
 
 /* All output until its end; what exceeds OUTPUT_MAX is dropped. 0 or -ETIMEDOUT. */
-static int collect(int fd, double deadline, char *buf, size_t *len)
+static int proc_collect(int fd, double deadline, char *buf, size_t *len)
 {
 	char scrap[4096];
 
@@ -111,7 +111,7 @@ int proc_run(const char *const argv[], double timeout_s, char **output, struct e
 		rc = err_errno(e, -rc, "cannot run '%s'", argv[0]);
 		goto done;
 	}
-	rc = collect(out[0], deadline, buf, &len);
+	rc = proc_collect(out[0], deadline, buf, &len);
 	if (!rc)
 		rc = wait_until(pid, deadline, &status);
 	if (rc) {

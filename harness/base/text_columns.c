@@ -66,7 +66,8 @@ static const char *character(const char *text, int n)
 	return text;
 }
 
-static void put_cell(const char *text, const struct text_column *c, bool last, FILE *out)
+static void text_columns_put_cell(
+	const char *text, const struct text_column *c, bool last, FILE *out)
 {
 	int length = width_of(text), tail;
 
@@ -90,7 +91,8 @@ static void put_line(const struct text_columns *g, char *const *cells, FILE *out
 	while (last > 0 && !*(cells ? cells[last] : g->columns[last].head))
 		last--;
 	for (int i = 0; i <= last; i++)
-		put_cell(cells ? cells[i] : g->columns[i].head, &g->columns[i], i == last, out);
+		text_columns_put_cell(
+			cells ? cells[i] : g->columns[i].head, &g->columns[i], i == last, out);
 	fputc('\n', out);
 }
 

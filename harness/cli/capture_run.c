@@ -67,7 +67,7 @@ static pid_t capture_run_start(char **args, const char *tag, const sigset_t *bef
 }
 
 /* Waits for the tracer's end: 1; or a signal's number, negative; or 0 after 'limit_s'. */
-static int wait_for(int pidfd, int signals, double limit_s, struct supervisor *s)
+static int capture_run_wait_for(int pidfd, int signals, double limit_s, struct supervisor *s)
 {
 	struct pollfd on[4] = {{.fd = pidfd, .events = POLLIN}, {.fd = signals, .events = POLLIN}};
 	double end = clock_mono_s() + limit_s, left;
@@ -90,7 +90,8 @@ static int wait_for(int pidfd, int signals, double limit_s, struct supervisor *s
 }
 
 /* The command is told to end; after a while it, and all that it started, is killed. */
-static void end(pid_t pid, int pidfd, int signals, const char *tag, struct supervisor *s)
+static void capture_run_end(
+	pid_t pid, int pidfd, int signals, const char *tag, struct supervisor *s)
 {
 	struct pollfd ended = {.fd = pidfd, .events = POLLIN};
 	pid_t *left;
@@ -99,7 +100,7 @@ static void end(pid_t pid, int pidfd, int signals, const char *tag, struct super
 	if (s)
 		supervisor_stop(s);
 	kill(pid, SIGTERM);
-	if (wait_for(pidfd, signals, GRACE_S, s) != 1) {
+	if (capture_run_wait_for(pidfd, signals, GRACE_S, s) != 1) {
 		/* The tracer itself ends when the last process has. */
 		n = proc_find_tagged(TAG, tag, false, &left);
 		for (int i = 0; i < n; i++)
@@ -128,10 +129,10 @@ static int supervise(pid_t pid, int signals, const char *tag, char **command, do
 	struct supervisor *s, struct err *e)
 {
 	auto_fd int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
-	int status = 0, how = pidfd < 0 ? 0 : wait_for(pidfd, signals, limit_s, s);
+	int status = 0, how = pidfd < 0 ? 0 : capture_run_wait_for(pidfd, signals, limit_s, s);
 
 	if (how != 1)
-		end(pid, pidfd, signals, tag, s);
+		capture_run_end(pid, pidfd, signals, tag, s);
 	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;
 	if (how == 1)

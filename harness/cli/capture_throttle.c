@@ -33,7 +33,7 @@ static int open_run(const struct work *w, const char *name, struct app_trace **t
 }
 
 /* "rank 2", "rank 2 (thread 1)" */
-static void name_of(const struct work *w, uint32_t thread, char text[64])
+static void capture_throttle_name_of(const struct work *w, uint32_t thread, char text[64])
 {
 	const struct app_thread *t = app_thread(w->first, thread);
 	const struct app_rank *r = app_rank(w->first, t->rank);
@@ -44,7 +44,7 @@ static void name_of(const struct work *w, uint32_t thread, char text[64])
 		snprintf(text, 64, "rank %u (thread %u)", t->rank, thread - r->first_thread);
 }
 
-static int learn(struct work *w, struct err *e)
+static int capture_throttle_learn(struct work *w, struct err *e)
 {
 	struct capture_delays d = {.supervisor = w->s};
 	int rc = w->c->once(w->c->ctx, "first", &d, e) ?: open_run(w, "first", &w->first, e);
@@ -74,7 +74,7 @@ static int no_name(const struct work *w, uint32_t i, struct err *e)
 {
 	char text[64];
 
-	name_of(w, i, text);
+	capture_throttle_name_of(w, i, text);
 	return err_set(e, -ENODATA,
 		"%s cannot be found again in another run, because the process that started it had "
 		"ended before it made its first call: let it wait for what it starts, or capture "
@@ -95,7 +95,7 @@ static int capture_throttle_take(
 
 	if (!found || strcmp(found, w->names[i]))
 		return no_name(w, i, e);
-	name_of(w, i, text);
+	capture_throttle_name_of(w, i, text);
 	if (supervisor_gave_up(w->s))
 		return err_set(e, -ENODATA,
 			"cannot tell who waits for %s: while it was delayed, the others neither "
@@ -122,7 +122,7 @@ static int delay(struct work *w, uint32_t i, struct err *e)
 
 	if (!w->names[i])
 		return no_name(w, i, e);
-	name_of(w, i, text);
+	capture_throttle_name_of(w, i, text);
 	if (isatty(STDERR_FILENO))
 		fprintf(stderr, "culprit capture: a run in which %s of %zu is delayed\n", text,
 			app_n_ranks(w->first));
@@ -209,7 +209,7 @@ int capture_throttle(const struct capture_throttle *c, struct err *e)
 		.s = supervisor_new(c->root, SUPERVISOR_PATIENCE_S),
 		.edges = throttle_edges_new()};
 	bool whole = true;
-	int rc = learn(&w, e);
+	int rc = capture_throttle_learn(&w, e);
 
 	for (uint32_t i = 0; !rc && i < w.n_threads; i++) {
 		if (is_chosen(&w, app_thread(w.first, i)->rank))

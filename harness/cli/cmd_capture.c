@@ -89,7 +89,7 @@ static void capture_describe(struct capture *c)
 			c->comment + n, sizeof(c->comment) - n, "%s%s", n ? " " : "", *a);
 }
 
-static void say(const char *sentence)
+static void capture_say(const char *sentence)
 {
 	cmd_fail("capture", 0, "%s", sentence);
 }
@@ -103,7 +103,7 @@ static int open_remote(struct capture *c, struct err *e)
 		.launcher = c->o->launcher,
 		.argv = c->command,
 		.limit_s = c->o->limit_s,
-		.tell = say};
+		.tell = capture_say};
 	if (unit_parse(UNIT_BYTES, c->o->memory, &c->how.memory_bytes, e))
 		return err_prefix(e, -EINVAL, "--memory");
 	if (c->how.memory_bytes < 65536 || c->how.memory_bytes > 1ull << 32)

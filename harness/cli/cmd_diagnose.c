@@ -103,7 +103,7 @@ static int diagnose_run(
 }
 
 /* Prints the verdicts of a run or of a file; returns the exit code. */
-static int conclude(
+static int diagnose_conclude(
 	const struct options *o, const json_t *verdicts, unsigned failures, const char *first)
 {
 	struct err e;
@@ -221,7 +221,8 @@ static int diagnose_command_run(const struct call *c)
 			: diagnose_run(o, &verdicts, &judge, &e);
 	if (judge)
 		failures = judge_failures(judge, &first);
-	code = rc ? cmd_error("diagnose", &e, ERR_USAGE) : conclude(o, verdicts, failures, first);
+	code = rc ? cmd_error("diagnose", &e, ERR_USAGE)
+		  : diagnose_conclude(o, verdicts, failures, first);
 	json_decref(verdicts);
 	judge_free(judge);
 	json_decref(o->detectors);

@@ -20,7 +20,7 @@ struct listing {
 	json_t *json; /* array, or NULL: text */
 };
 
-static int by_name(const void *a, const void *b)
+static int list_by_name(const void *a, const void *b)
 {
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
@@ -35,7 +35,7 @@ static void list_params(lua_State *L)
 	for (lua_pushnil(L); lua_next(L, -2); lua_pop(L, 1))
 		if (n < sizeof(names) / sizeof(names[0]))
 			names[n++] = lua_tostring(L, -2);
-	qsort(names, n, sizeof(names[0]), by_name);
+	qsort(names, n, sizeof(names[0]), list_by_name);
 	for (size_t i = 0; i < n; i++) {
 		lua_getfield(L, -1, names[i]);
 		lua_getfield(L, -1, "default");
@@ -118,7 +118,7 @@ static void print_declared_all(const json_t *declared)
 
 	json_object_foreach((json_t *)declared, name, p)
 		names[n++] = name;
-	qsort(names, n, sizeof(*names), by_name);
+	qsort(names, n, sizeof(*names), list_by_name);
 	for (size_t i = 0; i < n; i++)
 		print_declared(names[i], jget(declared, names[i]));
 }

@@ -27,7 +27,7 @@ struct options {
 	bool keep, json;
 };
 
-static void say(const char *sentence)
+static void replay_say(const char *sentence)
 {
 	cmd_fail("replay", 0, "%s", sentence);
 }
@@ -130,7 +130,7 @@ static int cli_replay_run(const struct call *c)
 		.clients = o->clients,
 		.copies = o->copies ? o->copies : 1,
 		.keep = o->keep,
-		.tell = say};
+		.tell = replay_say};
 	json_t *result = NULL;
 	struct err e = {0};
 	int code;

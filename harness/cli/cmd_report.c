@@ -25,7 +25,7 @@ struct material {
 	bool brief;
 };
 
-static void clear(struct material *m)
+static void report_clear(struct material *m)
 {
 	json_decref(m->index);
 	json_decref(m->attempts);
@@ -35,7 +35,7 @@ static void clear(struct material *m)
 }
 
 /* A corpus holds no verdicts: the detectors of its scenario judge it. */
-static int gather(struct material *m, struct err *e)
+static int report_gather(struct material *m, struct err *e)
 {
 	int rc = table_judge_corpus(m->store, &m->judge, &m->verdicts, e);
 
@@ -132,14 +132,14 @@ static int report(struct store *s, int n, char **folders, const char *output, st
 	json_t *compared = NULL;
 	int rc = n > 1 ? table_runs_json(n, folders, &compared, e) : 0;
 
-	rc = rc ? err_blame(e, ERR_USAGE, rc) : gather(&m, e);
+	rc = rc ? err_blame(e, ERR_USAGE, rc) : report_gather(&m, e);
 	if (!rc) {
 		json_object_set_new(m.index, "pages", pages_beside(&m, output));
 		json_object_set(m.index, "compared", compared ? compared : json_null());
 		rc = write_report(&m, output, e);
 	}
 	json_decref(compared);
-	clear(&m);
+	report_clear(&m);
 	return rc;
 }
 

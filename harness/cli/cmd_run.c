@@ -190,7 +190,7 @@ static bool has_error(const json_t *tally)
 }
 
 /* Shows what was measured, and returns the exit code. */
-static int conclude(struct executor *x, const char *command, const struct outcome_options *o,
+static int run_conclude(struct executor *x, const char *command, const struct outcome_options *o,
 	int rc, struct err *why)
 {
 	bool begun = x->progress != NULL;
@@ -228,7 +228,7 @@ static int conclude(struct executor *x, const char *command, const struct outcom
 int running_conclude(struct executor *x, const char *command, const struct run_options *o, int rc,
 	struct err *why)
 {
-	int code = conclude(x, command, &o->outcome, rc, why);
+	int code = run_conclude(x, command, &o->outcome, rc, why);
 
 	on_end_run(command, &o->on_end, x, rc, rc ? why->class : 0, code);
 	return code;

@@ -37,7 +37,7 @@ static int check_views(const struct options *o, struct subject *session, struct 
 	return rc ? -1 : wrong;
 }
 
-static int serve(const struct serve_spec *spec)
+static int cli_serve_serve(const struct serve_spec *spec)
 {
 	struct serve *s;
 	struct err e;
@@ -80,7 +80,7 @@ static int serve_run(const struct call *c)
 	else if (o->check)
 		code = wrong ? CULPRIT_EXIT_USAGE : CULPRIT_EXIT_OK;
 	else
-		code = serve(&spec);
+		code = cli_serve_serve(&spec);
 	subject_close(spec.session);
 	subject_close(spec.other);
 	return code;

@@ -330,7 +330,7 @@ static int follow_all(struct shipping *s, const struct call *c, struct err *e)
 	return open_sink(s, e) ?: follow(s, folder, e) ?: send_the_rest(s, folder, e);
 }
 
-static void close_all(struct shipping *s)
+static void ship_close_all(struct shipping *s)
 {
 	sender_free(s->sender);
 	clickhouse_close(s->clickhouse);
@@ -372,7 +372,7 @@ static int ship_run(const struct call *c)
 	if (rc)
 		s.code = cmd_error("ship", &e,
 			rc == -EINVAL || rc == -ENOENT || rc == -EBADMSG ? ERR_USAGE : ERR_HARNESS);
-	close_all(&s);
+	ship_close_all(&s);
 	return s.code;
 }
 

@@ -72,7 +72,7 @@ static int check_server(const struct looking *r, struct err *e)
 }
 
 /* The fault's, or what is to be judged as if it were. */
-static int64_t moment(const struct looking *r, const char *key, double as_if_s)
+static int64_t cli_slow_moment(const struct looking *r, const char *key, double as_if_s)
 {
 	if (r->o->onset_s > 0)
 		return as_if_s > 0 ? jget_int(r->row, "start_ns") + (int64_t)(as_if_s * 1e9) : 0;
@@ -81,12 +81,12 @@ static int64_t moment(const struct looking *r, const char *key, double as_if_s)
 
 static int64_t onset_of(const struct looking *r)
 {
-	return moment(r, "onset_ns", r->o->onset_s);
+	return cli_slow_moment(r, "onset_ns", r->o->onset_s);
 }
 
 static int64_t offset_of(const struct looking *r)
 {
-	return moment(r, "offset_ns", r->o->offset_s);
+	return cli_slow_moment(r, "offset_ns", r->o->offset_s);
 }
 
 static int read_logs(struct looking *r, struct store *s, struct err *e)

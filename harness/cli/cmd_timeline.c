@@ -52,7 +52,7 @@ static int add_cell(const struct options *o, struct store *s, long cell, long re
 }
 
 /* "RUN" or "RUN:CELL", where no folder has the whole name. */
-static int split(const char *text, char **run, long *cell, struct err *e)
+static int timeline_split(const char *text, char **run, long *cell, struct err *e)
 {
 	const char *colon = strrchr(text, ':');
 	char *end;
@@ -74,7 +74,7 @@ static int add_other(const struct options *o, struct store *s, struct timeline *
 	auto_free char *run = NULL;
 	struct store *other = NULL;
 	long cell;
-	int rc = split(o->compare, &run, &cell, e);
+	int rc = timeline_split(o->compare, &run, &cell, e);
 
 	rc = rc ?: store_open(run, &other, e)
 		?: add_cell(o, other, cell, 0, "compare RUN:CELL", t, &found, e);

@@ -22,7 +22,7 @@
 static volatile pid_t tracer;
 
 /* A terminal's Ctrl-C (SI_KERNEL) reaches the tracer directly. */
-static void pass_on(int signo, siginfo_t *info, void *context)
+static void trace_pass_on(int signo, siginfo_t *info, void *context)
 {
 	(void)context;
 	if (info->si_code != SI_KERNEL && tracer > 0)
@@ -40,7 +40,7 @@ static void nobody_reads(int signo)
 
 static void handle_signals(void)
 {
-	struct sigaction on = {.sa_sigaction = pass_on, .sa_flags = SA_SIGINFO | SA_RESTART};
+	struct sigaction on = {.sa_sigaction = trace_pass_on, .sa_flags = SA_SIGINFO | SA_RESTART};
 
 	sigaction(SIGINT, &on, NULL);
 	sigaction(SIGTERM, &on, NULL);
@@ -70,7 +70,7 @@ static pid_t trace_start(char **args, int *ready)
 	return pid < 0 ? -errno : pid;
 }
 
-static int wait_for(pid_t pid)
+static int trace_wait_for(pid_t pid)
 {
 	int status = 0;
 
@@ -150,15 +150,15 @@ static int trace_and_print(
 	unlink(out);
 	rmdir(dir);
 	if (log < 0) /* it could not attach, and reported why */
-		return wait_for(tracer);
+		return trace_wait_for(tracer);
 	if (as_it_goes) {
 		setlinebuf(stdout);
 		rc = trace_print(live(log), summary);
 		if (rc)
 			kill(tracer, SIGTERM); /* the reader is gone */
-		code = wait_for(tracer);
+		code = trace_wait_for(tracer);
 	} else {
-		code = wait_for(tracer);
+		code = trace_wait_for(tracer);
 		rc = trace_print(log, summary);
 	}
 	close(log);

@@ -326,7 +326,7 @@ static int set_up(struct job *j, struct err *e)
 	return watch_new(&w, &j->watch, e);
 }
 
-static void clear(struct job *j)
+static void watch_clear(struct job *j)
 {
 	/* First, so that nobody finds a socket without a server. */
 	exporter_close(j->exporter);
@@ -341,7 +341,7 @@ static void clear(struct job *j)
 }
 
 /* The exit code of a watch that was not interrupted. */
-static int conclude(const struct job *j)
+static int watch_conclude(const struct job *j)
 {
 	if (watch_findings(j->watch))
 		return CULPRIT_EXIT_SHORT;
@@ -367,9 +367,9 @@ static int watch_run(const struct call *c)
 		rc = o->csv ? run_file(&j, &e) : run_server(&j, &e);
 		code = rc < 0        ? cmd_error("watch", &e, ERR_UNCLASSED)
 			: stop_asked ? CULPRIT_EXIT_OK
-				     : conclude(&j);
+				     : watch_conclude(&j);
 	}
-	clear(&j);
+	watch_clear(&j);
 	return code;
 }
 

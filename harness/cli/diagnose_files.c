@@ -30,7 +30,8 @@ struct files {
 	size_t room;
 };
 
-static int take_series(void *ctx, const struct series_key *key, uint32_t *id, struct err *e)
+static int diagnose_files_take_series(
+	void *ctx, const struct series_key *key, uint32_t *id, struct err *e)
 {
 	struct files *f = ctx;
 	int rc = f->sink->series(f->sink->ctx, key, id, e);
@@ -63,7 +64,8 @@ static bool find_gap(struct seen *s, double time_s)
 	return true;
 }
 
-static int take_sample(void *ctx, uint32_t id, double time_s, double value, struct err *e)
+static int diagnose_files_take_sample(
+	void *ctx, uint32_t id, double time_s, double value, struct err *e)
 {
 	struct files *f = ctx;
 	struct seen *s = &f->series[id];
@@ -110,7 +112,8 @@ int diagnose_files(const struct option_list *files, const struct import_options 
 	const struct import_sink *sink, struct import_said *said, struct err *e)
 {
 	struct files f = {.sink = sink};
-	struct import_sink own = {&f, take_series, take_sample, take_declaration};
+	struct import_sink own = {
+		&f, diagnose_files_take_series, diagnose_files_take_sample, take_declaration};
 	int rc = files->n > 1 ? import_file(files->v[0], how, &own, said, e)
 			      : import_file(files->v[0], how, sink, said, e);
 

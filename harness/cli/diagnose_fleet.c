@@ -178,7 +178,7 @@ static int score(struct job *j, struct err *e)
 	return 0;
 }
 
-static int judge(struct job *j, struct err *e)
+static int diagnose_fleet_judge(struct job *j, struct err *e)
 {
 	const struct fleet_request *r = j->r;
 	int rc = fleet_judge(j->fleet, 0, 0, &j->whole, e);
@@ -230,7 +230,7 @@ static void print_json(const struct fleet_view *v)
 	json_decref(o);
 }
 
-static void clear(struct job *j)
+static void diagnose_fleet_clear(struct job *j)
 {
 	free(j->source);
 	ranking_score_clear(&j->score);
@@ -289,7 +289,7 @@ int diagnose_fleet(struct fleet_request *r)
 
 	if (code)
 		return code;
-	rc = diagnose_fleet_prepare(&j, &e) ?: read_series(&j, &e) ?: judge(&j, &e);
+	rc = diagnose_fleet_prepare(&j, &e) ?: read_series(&j, &e) ?: diagnose_fleet_judge(&j, &e);
 	if (rc) {
 		code = cmd_error("diagnose", &e, ERR_USAGE);
 	} else {
@@ -305,7 +305,7 @@ int diagnose_fleet(struct fleet_request *r)
 		else if (r->output.fail && j.view.n_entries)
 			code = CULPRIT_EXIT_SHORT;
 	}
-	clear(&j);
+	diagnose_fleet_clear(&j);
 	return code;
 }
 

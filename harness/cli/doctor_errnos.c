@@ -133,7 +133,7 @@ static void print_table(const char *who, const json_t *table, bool when)
 }
 
 /* Adds the errnos of a table to a set. */
-static void collect(json_t *set, const json_t *table)
+static void doctor_errnos_collect(json_t *set, const json_t *table)
 {
 	const char *key;
 	json_t *v;
@@ -149,7 +149,7 @@ static void without_everyday(json_t *set, const struct seen *normal)
 	const char *error;
 	json_t *v;
 
-	collect(everyday, normal->app);
+	doctor_errnos_collect(everyday, normal->app);
 	json_object_foreach(everyday, error, v)
 		json_object_del(set, error);
 }
@@ -177,9 +177,9 @@ static void map(
 	const char *error, *other;
 	json_t *v, *known;
 
-	collect(app, s->app);
+	doctor_errnos_collect(app, s->app);
 	without_everyday(app, normal);
-	collect(server, s->server);
+	doctor_errnos_collect(server, s->server);
 	json_object_foreach((json_t *)lost, error, v)
 		json_object_del(app, error);
 	json_object_foreach(server, error, v) {
@@ -275,7 +275,7 @@ static int show_faults(struct store *s, const json_t *rows, const struct seen *n
 			rc = doctor_errnos_look(s, row, victim, &seen, e);
 			subtract(&seen, normal);
 			if (!rc && !round && loses_server(fault))
-				collect(lost, seen.app);
+				doctor_errnos_collect(lost, seen.app);
 			without_everyday(lost, normal);
 			if (!rc && round && !loses_server(fault))
 				map(errno_map, &seen, normal, lost);
@@ -363,7 +363,7 @@ static volatile sig_atomic_t running_pid;
 
 /* The run undoes its faults first; then this program removes its files. What a terminal sends, the
  * run has got itself: twice the signal would hurry it. */
-static void pass_on(int signal, siginfo_t *info, void *context)
+static void doctor_errnos_pass_on(int signal, siginfo_t *info, void *context)
 {
 	(void)context;
 	if (running_pid && info->si_code != SI_KERNEL)
@@ -410,7 +410,7 @@ static int run_scenario(
 }
 
 /* Returns an exit code, and leaves 'folder' to the caller. */
-static int learn(const char *inventory, const char *folder)
+static int doctor_errnos_learn(const char *inventory, const char *folder)
 {
 	auto_free char *control = alloc_format("%s/control", folder);
 	auto_free char *faults = alloc_format("%s/faults", folder);
@@ -437,7 +437,7 @@ int doctor_learn_errnos(const char *inventory)
 {
 	static const int signals[] = {SIGHUP, SIGINT, SIGTERM};
 	const struct sigaction passed = {
-		.sa_sigaction = pass_on, .sa_flags = SA_RESTART | SA_SIGINFO};
+		.sa_sigaction = doctor_errnos_pass_on, .sa_flags = SA_RESTART | SA_SIGINFO};
 	const char *tmp = getenv("TMPDIR");
 	auto_free char *folder = alloc_format(
 		"%s/culprit-learn-XXXXXX", tmp && *tmp ? tmp : "/tmp");
@@ -450,7 +450,7 @@ int doctor_learn_errnos(const char *inventory)
 	}
 	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
 		sigaction(signals[i], &passed, NULL);
-	code = learn(inventory, folder);
+	code = doctor_errnos_learn(inventory, folder);
 	if (file_remove_tree(folder, &e))
 		cmd_error("doctor", &e, ERR_HARNESS);
 	return code;

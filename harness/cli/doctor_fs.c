@@ -25,7 +25,7 @@ struct subject {
 	json_t *found;     /* discover's */
 };
 
-static bool has(const struct subject *s, const char *function)
+static bool doctor_fs_has(const struct subject *s, const char *function)
 {
 	lua_State *L = fs_state(s->fs);
 	bool yes = lua_getfield(L, 1, function) == LUA_TFUNCTION;
@@ -40,7 +40,7 @@ static void try_discover(struct subject *s)
 	json_t *one;
 	size_t i;
 
-	if (!has(s, "discover")) {
+	if (!doctor_fs_has(s, "discover")) {
 		doctor_add(s->report, LEVEL_NOTE, "discover",
 			"the file system's Lua file has none: the inventory must name every "
 			"storage, service_port and mount");

@@ -29,7 +29,7 @@ static void __attribute__((format(printf, 2, 3))) add(struct environment *env, c
 	va_end(ap);
 }
 
-static const char *text_of(const json_t *object, const char *key, const char *otherwise)
+static const char *environment_text_of(const json_t *object, const char *key, const char *otherwise)
 {
 	const char *text = jget_text(object, key);
 
@@ -64,13 +64,14 @@ static void add_hosts(struct environment *env, const json_t *inputs)
 	json_t *v;
 
 	json_object_foreach((json_t *)inputs, key, v) {
-		const char *role = strncmp(key, "host ", 5) ? "" : text_of(v, "role", "");
+		const char *role = strncmp(key, "host ", 5) ? ""
+							    : environment_text_of(v, "role", "");
 
 		servers += !strcmp(role, "server");
 		clients += !strcmp(role, "client");
 	}
-	add(env, "%u servers and %u clients, %s %s", servers, clients, text_of(fs, "type", "?"),
-		text_of(fs, "layout", ""));
+	add(env, "%u servers and %u clients, %s %s", servers, clients,
+		environment_text_of(fs, "type", "?"), environment_text_of(fs, "layout", ""));
 }
 
 static int add_times(struct environment *env, struct store *s, struct err *e)
@@ -147,7 +148,7 @@ static int add_uses(struct environment *env, struct store *s, struct err *e)
 	struct use *uses = alloc_zero(json_array_size(rows), sizeof(*uses));
 
 	json_array_foreach(rows, i, row) {
-		const char *workload = text_of(row, "workload", "?");
+		const char *workload = environment_text_of(row, "workload", "?");
 
 		if (rc || json_array_size(jget(row, "victims")))
 			continue;

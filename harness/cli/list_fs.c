@@ -96,7 +96,7 @@ static json_t *in_order(json_t *v)
 	return json_loads(text, 0, NULL);
 }
 
-static int read_one(const char *name, json_t **out, struct err *e)
+static int list_fs_read_one(const char *name, json_t **out, struct err *e)
 {
 	static const char *const keys[] = {"summary", "lost_errnos", "errno_map", "storage",
 		"empty_storage", "cannot", "missing", NULL};
@@ -135,7 +135,7 @@ int list_fs_read(const char *which, json_t **out, struct err *e)
 	int rc = 0;
 
 	for (size_t i = 0; !rc && (*which ? !i : names[i] != NULL); i++) {
-		rc = read_one(*which ? which : names[i], &one, e);
+		rc = list_fs_read_one(*which ? which : names[i], &one, e);
 		if (!rc)
 			json_array_append_new(list, one);
 	}

@@ -158,7 +158,7 @@ static void log_totals_add(struct totals *t, char *key, const struct row *from)
 	add_row(r, from);
 }
 
-static void add_call(struct log_view *v, struct stream_item *item)
+static void log_totals_add_call(struct log_view *v, struct stream_item *item)
 {
 	const struct record_call *c = &item->record->call;
 	const int64_t moved = call_moved(item->call, c);
@@ -197,7 +197,7 @@ void totals_add(struct log_view *v, struct stream_item *item)
 	if (!v->totals)
 		v->totals = alloc_zero(1, sizeof(*v->totals));
 	if (rec->type == RECORD_CALL)
-		add_call(v, item);
+		log_totals_add_call(v, item);
 	else if (rec->type == RECORD_READING)
 		readings_add(&v->totals->readings, &rec->reading);
 	else if (rec->type == RECORD_SUM)

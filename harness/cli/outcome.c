@@ -104,7 +104,7 @@ static void outcome_join(const json_t *names, const char *none, char *text, size
 				text + n, size - n, "%s%s", i ? "+" : "", json_string_value(name));
 }
 
-static void put_cell(struct tests *t, const json_t *cell)
+static void outcome_put_cell(struct tests *t, const json_t *cell)
 {
 	const json_t *verdict = jget(cell, "verdict"), *error = jget(verdict, "error");
 	const char *resource = jget_text(verdict, "resource");
@@ -156,7 +156,7 @@ static unsigned put_tests(struct tests *t, const json_t *cells, const struct com
 		fputs("\"/></properties>\n", t->junit);
 	}
 	json_array_foreach((json_t *)cells, i, cell)
-		put_cell(t, cell);
+		outcome_put_cell(t, cell);
 	for (i = 0; c && i < c->n; i++) {
 		char name[256], why[256];
 
@@ -257,7 +257,7 @@ static int print_table(struct store *s, struct scoring *c, const struct outcome_
 }
 
 /* What follows the table: baseline and tests; an exit code. */
-static int conclude(const char *command, struct store *s, struct scoring *c,
+static int outcome_conclude(const char *command, struct store *s, struct scoring *c,
 	const struct outcome_options *o, FILE *out)
 {
 	struct comparisons compared = {0};
@@ -325,7 +325,7 @@ int outcome_show(const char *command, struct store *s, const json_t *rows,
 		code = cmd_fail(
 			command, usage ? CULPRIT_EXIT_USAGE : err_exit_code(&e), "%s", e.text);
 	} else {
-		code = conclude(command, s, c, o, out);
+		code = outcome_conclude(command, s, c, o, out);
 	}
 	scoring_free(c);
 	return code;

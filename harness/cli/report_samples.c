@@ -139,7 +139,8 @@ static int add_series(void *ctx, const char *name, const char *server, const str
 }
 
 /* True if all values that there are are equal, and equal to 'other's. */
-static bool same(const struct charted *c, size_t n, int column, int other, double *value)
+static bool report_samples_same(
+	const struct charted *c, size_t n, int column, int other, double *value)
 {
 	*value = NAN;
 	for (size_t i = 0; i < n; i++) {
@@ -169,22 +170,22 @@ static void put_column(const struct charts *r, const struct charted *c, int colu
 }
 
 /* Which columns of a metric are kept; 'count' gets their common count, or NAN. */
-static void choose(
+static void report_samples_choose(
 	const struct charts *r, const struct charted *c, bool brief, char *letters, double *count)
 {
 	const size_t n = c->n_servers * (size_t)r->room;
 	double value;
 
-	if (!same(c, n, COUNT, -1, count)) {
+	if (!report_samples_same(c, n, COUNT, -1, count)) {
 		*count = NAN;
 		*letters++ = 'c';
 	}
 	*letters++ = 's';
-	if (same(c, n, LARGEST, SUM, &value))
+	if (report_samples_same(c, n, LARGEST, SUM, &value))
 		*letters++ = '=';
 	else if (!brief || !is_reading(c->name))
 		*letters++ = 'm';
-	if (!same(c, n, BYTES, -1, &value) || value > 0)
+	if (!report_samples_same(c, n, BYTES, -1, &value) || value > 0)
 		*letters++ = 'b';
 	*letters = 0;
 }
@@ -197,7 +198,7 @@ static void put_metric(const struct charts *r, const struct charted *c, bool bri
 	double count;
 	json_t *servers = json_array(), *what;
 
-	choose(r, c, brief, letters, &count);
+	report_samples_choose(r, c, brief, letters, &count);
 	for (size_t i = 0; i < c->n_servers; i++)
 		json_array_append_new(servers, json_string(c->servers[i]));
 	what = json_pack("{s:o, s:s}", "servers", servers, "columns", letters);

@@ -218,7 +218,7 @@ static int text_row(struct rows *r, const struct query_cell *cells, struct err *
 }
 
 /* Each name once: JSON's objects need that. */
-static char *name_of(const struct rows *r, const char *name)
+static char *rows_name_of(const struct rows *r, const char *name)
 {
 	json_auto_t *valid = json_text(name);
 	char *out = alloc_copy(json_string_value(valid));
@@ -241,7 +241,7 @@ static int rows_begin(void *ctx, int n, const char *const names[], struct err *e
 	r->numeric = alloc_zero((size_t)n, sizeof(*r->numeric));
 	r->width = alloc_zero((size_t)n, sizeof(*r->width));
 	for (; r->columns < n; r->columns++) {
-		char *name = name_of(r, names[r->columns]);
+		char *name = rows_name_of(r, names[r->columns]);
 
 		r->names[r->columns] = r->form == ROWS_TEXT ? clean(name) : alloc_copy(name);
 		free(name);
@@ -258,7 +258,7 @@ static int rows_begin(void *ctx, int n, const char *const names[], struct err *e
 	return written(e);
 }
 
-static int row(void *ctx, int n, const struct query_cell *cells, struct err *e)
+static int rows_row(void *ctx, int n, const struct query_cell *cells, struct err *e)
 {
 	struct rows *r = ctx;
 	int rc;
@@ -275,7 +275,7 @@ static int row(void *ctx, int n, const struct query_cell *cells, struct err *e)
 
 struct query_sink rows_sink(struct rows *r)
 {
-	return (struct query_sink){.begin = rows_begin, .row = row, .ctx = r};
+	return (struct query_sink){.begin = rows_begin, .row = rows_row, .ctx = r};
 }
 
 long rows_end(struct rows *r)

@@ -112,14 +112,14 @@ static int add_series(void *ctx, const char *metric, const char *server,
 	return 0;
 }
 
-static void put_number(double x)
+static void samples_wide_put_number(double x)
 {
 	putchar(',');
 	if (!isnan(x))
 		printf("%.9g", x);
 }
 
-static void put_table(const struct table *t, double start_s)
+static void samples_wide_put_table(const struct table *t, double start_s)
 {
 	for (int32_t second = 0; second < t->seconds; second++)
 		for (size_t s = 0; s < t->n_servers; s++) {
@@ -128,15 +128,15 @@ static void put_table(const struct table *t, double start_s)
 			printf("%.3f,", start_s + second);
 			text_print_csv(stdout, t->servers[s], false);
 			for (size_t c = 0; c < t->n_columns; c++) {
-				put_number(t->sum[k + c]);
+				samples_wide_put_number(t->sum[k + c]);
 				if (t->columns[c] < METRIC_SERVICE_TIMES)
-					put_number(t->count[k + c]);
+					samples_wide_put_number(t->count[k + c]);
 			}
 			putchar('\n');
 		}
 }
 
-static void put_head(const enum metric *columns, size_t n)
+static void samples_wide_put_head(const enum metric *columns, size_t n)
 {
 	for (size_t c = 0; c < n; c++) {
 		const char *what = "worse=none", *name = metric_name(columns[c]);
@@ -174,7 +174,7 @@ int samples_wide(
 		if (wanted[m])
 			columns[n++] = (enum metric)m;
 	if (!rc)
-		put_head(columns, n);
+		samples_wide_put_head(columns, n);
 	json_array_foreach(rows, i, row) {
 		struct table t = {.columns = columns,
 			.n_columns = n,
@@ -184,7 +184,8 @@ int samples_wide(
 			continue;
 		rc = store_samples(s, jget_int(row, "attempt"), add_series, &t, e);
 		if (!rc)
-			put_table(&t, (double)(jget_int(row, "start_ns") / 1000000) / 1e3);
+			samples_wide_put_table(
+				&t, (double)(jget_int(row, "start_ns") / 1000000) / 1e3);
 		for (size_t k = 0; k < t.n_servers; k++)
 			free(t.servers[k]);
 		free(t.servers);

@@ -16,7 +16,7 @@ static bool prints_json(const struct command *c)
 	return !c->parts && option_find(&w, "json", 4, 0);
 }
 
-static int path_of(const struct command *c, char **path, struct err *e)
+static int schemas_path_of(const struct command *c, char **path, struct err *e)
 {
 	auto_free char *sub = alloc_format("results/schemas/%s.json", c->name);
 
@@ -35,7 +35,7 @@ static int list(const struct command *const *of, FILE *out, struct err *e)
 
 		if ((*of)->parts) {
 			rc = list((*of)->parts, out, e);
-		} else if (prints_json(*of) && !(rc = path_of(*of, &path, e))) {
+		} else if (prints_json(*of) && !(rc = schemas_path_of(*of, &path, e))) {
 			fprintf(out, "%-15s %s\n", (*of)->name, path);
 			if (access(path, R_OK) < 0)
 				rc = err_errno(e, -errno, "cannot read '%s'", path);
@@ -61,7 +61,7 @@ int schemas_print(const struct command *c, FILE *out, struct err *e)
 				"'culprit %s' has no --json; 'culprit help --schemas' "
 				"lists the commands that have",
 				c->name));
-	rc = path_of(c, &path, e) ?: file_read(path, &text, NULL, e);
+	rc = schemas_path_of(c, &path, e) ?: file_read(path, &text, NULL, e);
 	if (!rc)
 		fputs(text, out);
 	return rc;

@@ -46,7 +46,7 @@ void ship_follow_free(struct ship_follow *s)
 	free(s);
 }
 
-static bool is_known(const struct ship_follow *s, const char *name)
+static bool ship_follow_is_known(const struct ship_follow *s, const char *name)
 {
 	for (size_t i = 0; i < s->n; i++)
 		if (!strcmp(s->list[i].log->name, name))
@@ -57,7 +57,7 @@ static bool is_known(const struct ship_follow *s, const char *name)
 void ship_follow_add(struct ship_follow *s, const struct query_log *logs, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
-		if (is_known(s, logs[i].name))
+		if (ship_follow_is_known(s, logs[i].name))
 			continue;
 		s->list = alloc_room(s->list, s->n, sizeof(*s->list));
 		s->list[s->n++] = (struct followed){.log = &logs[i]};
@@ -78,7 +78,8 @@ static int ship_follow_begin(
 	return rc == -EAGAIN ? 0 : rc;
 }
 
-static int step(struct ship_follow *s, struct followed *f, int64_t ordinal, struct err *e)
+static int cli_ship_follow_step(
+	struct ship_follow *s, struct followed *f, int64_t ordinal, struct err *e)
 {
 	struct ship_counts counts;
 	bool ended;
@@ -108,7 +109,7 @@ int ship_follow_step(struct ship_follow *s, size_t *left, struct err *e)
 
 		if (f->done)
 			continue;
-		rc = step(s, f, (int64_t)i, e);
+		rc = cli_ship_follow_step(s, f, (int64_t)i, e);
 		*left += !f->done;
 	}
 	return rc;

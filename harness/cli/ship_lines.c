@@ -32,7 +32,7 @@ static int ship_lines_begin(void *ctx, const struct ship_subject *s, uint64_t *f
 	return 0;
 }
 
-static void put_text(FILE *f, const char *s)
+static void ship_lines_put_text(FILE *f, const char *s)
 {
 	json_t *v;
 
@@ -56,7 +56,8 @@ static void put_real(FILE *f, double v)
 	json_decref(real);
 }
 
-static int row(void *ctx, const struct query_table *t, struct query_row *r, struct err *e)
+static int ship_lines_row(
+	void *ctx, const struct query_table *t, struct query_row *r, struct err *e)
 {
 	FILE *f = ((struct ship_lines *)ctx)->out.f;
 
@@ -71,7 +72,7 @@ static int row(void *ctx, const struct query_table *t, struct query_row *r, stru
 		switch (v.type) {
 		case VALUE_INT: fprintf(f, "%lld", (long long)v.number); break;
 		case VALUE_REAL: put_real(f, v.real); break;
-		default: put_text(f, v.text); break;
+		default: ship_lines_put_text(f, v.text); break;
 		}
 	}
 	fputs("}\n", f);
@@ -86,7 +87,7 @@ static int batch(void *ctx, uint64_t to, struct err *e)
 	return outfile_flush(f, e);
 }
 
-static int end(void *ctx, const struct ship_counts *c, struct err *e)
+static int lines_end(void *ctx, const struct ship_counts *c, struct err *e)
 {
 	(void)ctx, (void)c, (void)e;
 	return 0;
@@ -94,8 +95,11 @@ static int end(void *ctx, const struct ship_counts *c, struct err *e)
 
 struct ship_sink ship_lines_sink(struct ship_lines *l)
 {
-	return (struct ship_sink){
-		.ctx = l, .begin = ship_lines_begin, .row = row, .batch = batch, .end = end};
+	return (struct ship_sink){.ctx = l,
+		.begin = ship_lines_begin,
+		.row = ship_lines_row,
+		.batch = batch,
+		.end = lines_end};
 }
 
 int ship_lines_end(struct ship_lines *l, int rc, struct err *e)

@@ -99,7 +99,7 @@ static char *what_was_said(const json_t *row, const json_t *cell)
 					 : ": a healthy server is among them");
 }
 
-static const json_t *cell_of(const json_t *confirmed, const json_t *row)
+static const json_t *table_words_cell_of(const json_t *confirmed, const json_t *row)
 {
 	json_t *cell;
 	size_t i;
@@ -125,7 +125,7 @@ int table_words(struct store *s, const struct scoring *c, FILE *out, struct err 
 		return rc;
 	sheet_fit(&sheet);
 	json_array_foreach((json_t *)scoring_cells(c), i, row) {
-		const json_t *cell = cell_of(confirmed, row);
+		const json_t *cell = table_words_cell_of(confirmed, row);
 		auto_free char *said = what_was_said(row, cell);
 		auto_free char *so_far = line;
 		const bool same = line && jget_int(row, "cell") == before;

@@ -79,7 +79,7 @@ static int timeline_live_look(struct shown *v, struct err *e)
 	return rc;
 }
 
-static int serve(struct shown *v, struct err *e)
+static int timeline_live_serve(struct shown *v, struct err *e)
 {
 	bool running = true;
 	int64_t done;
@@ -115,7 +115,7 @@ int timeline_live_run(const char *folder, const struct cell_options *what, unsig
 	if (!rc) {
 		puts(timeline_live_url(v.live));
 		fflush(stdout);
-		rc = serve(&v, &e);
+		rc = timeline_live_serve(&v, &e);
 	}
 	timeline_live_close(v.live);
 	return rc ? cmd_error("timeline", &e, ERR_HARNESS) : CULPRIT_EXIT_OK;

@@ -13,7 +13,7 @@
 
 #define LIVE_BOUND (64 << 20)
 
-static void say(const char *sentence)
+static void trace_cluster_say(const char *sentence)
 {
 	cmd_fail("trace", 0, "%s", sentence);
 }
@@ -84,7 +84,7 @@ static int check_filters(const struct trace_cluster *t, struct err *e)
 	return rc;
 }
 
-static int complain(const char *sentence)
+static int trace_cluster_complain(const char *sentence)
 {
 	return cmd_fail("trace", CULPRIT_EXIT_USAGE, "%s", sentence);
 }
@@ -100,26 +100,29 @@ int trace_cluster(const struct trace_cluster *t)
 		.live = t->live,
 		.bandwidth = t->bandwidth,
 		.for_s = t->for_s,
-		.tell = say};
+		.tell = trace_cluster_say};
 	size_t cells = 0;
 	struct err e = {0};
 	int code;
 
 	if (!t->folder)
-		return complain("say where the logs go: --out FOLDER, which must not exist");
+		return trace_cluster_complain(
+			"say where the logs go: --out FOLDER, which must not exist");
 	if (t->tracer && strcmp(t->tracer, "ebpf"))
-		return complain("--inventory has the tracer ebpf only");
+		return trace_cluster_complain("--inventory has the tracer ebpf only");
 	if (t->mode && strcmp(t->mode, "events") && strcmp(t->mode, "flow"))
-		return complain("--inventory has the modes events and flow");
+		return trace_cluster_complain("--inventory has the modes events and flow");
 	if (t->heads && (!t->mode || strcmp(t->mode, "flow")))
-		return complain("--heads needs --mode flow");
+		return trace_cluster_complain("--heads needs --mode flow");
 	if (t->trigger && !t->ring)
-		return complain("--trigger writes what --ring keeps: give --ring TIME");
+		return trace_cluster_complain(
+			"--trigger writes what --ring keeps: give --ring TIME");
 	if (t->live && t->ring)
-		return complain("--live sends all that is recorded, --ring keeps the last seconds: "
-				"give one of them");
+		return trace_cluster_complain(
+			"--live sends all that is recorded, --ring keeps the last seconds: "
+			"give one of them");
 	if (!t->live && (t->bound > 0 || t->bandwidth > 0))
-		return complain("--bound and --bandwidth are for --live");
+		return trace_cluster_complain("--bound and --bandwidth are for --live");
 	if (check_filters(t, &e) || make_args(t, &args, &e))
 		return cmd_error("trace", &e, ERR_USAGE);
 	o.tracing = args;

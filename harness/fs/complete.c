@@ -10,7 +10,7 @@
 #include "harness/base/jget.h"
 #include "harness/fs/fs.h"
 
-static bool same(const char *wanted, const json_t *one, const char *key)
+static bool complete_same(const char *wanted, const json_t *one, const char *key)
 {
 	const char *has = jget_text(one, key);
 
@@ -22,11 +22,11 @@ static bool fits(const struct host *h, const char *volume, const json_t *one)
 	json_int_t port = jget_int(one, "service_port");
 
 	/* An unknown volume (volume files made by hand) fits any. */
-	if (volume && jget_text(one, "volume") && !same(volume, one, "volume"))
+	if (volume && jget_text(one, "volume") && !complete_same(volume, one, "volume"))
 		return false;
 	if (h->role == ROLE_CLIENT)
-		return same(h->mount, one, "mount");
-	return same(h->storage, one, "storage") &&
+		return complete_same(h->mount, one, "mount");
+	return complete_same(h->storage, one, "storage") &&
 		(!h->service_port || !port || port == h->service_port);
 }
 

@@ -92,8 +92,8 @@ static int read_values(lua_State *L, const struct luax_source *src, const char *
 }
 
 /* A field of its own at 'key' of the table at 'index'; left alone if there is none. */
-static int read_one(lua_State *L, int index, const struct luax_source *src, const char *key,
-	struct flow_field *out, struct err *e)
+static int messages_read_one(lua_State *L, int index, const struct luax_source *src,
+	const char *key, struct flow_field *out, struct err *e)
 {
 	int rc = 0;
 
@@ -202,7 +202,7 @@ static uint8_t end_of(const struct flow_field *f)
 }
 
 /* Bytes that must be known of every message. */
-static void measure(struct flow_protocol *p)
+static void messages_measure(struct flow_protocol *p)
 {
 	const struct flow_field *const all[] = {&p->length[0], &p->length[1], &p->length[2],
 		&p->length[3], &p->id, &p->call.field, &p->last};
@@ -233,16 +233,16 @@ static int read_messages(
 	};
 	const int at = lua_gettop(L);
 	int rc = luax_read(L, at, src, where, fields, false, e) ?: read_length(L, at, src, out, e)
-		?: read_one(L, at, src, "last", &out->last, e)
-		?: read_one(L, at, src, "id", &out->id, e) ?: read_kind(L, at, src, out, e)
+		?: messages_read_one(L, at, src, "last", &out->last, e)
+		?: messages_read_one(L, at, src, "id", &out->id, e) ?: read_kind(L, at, src, out, e)
 		?: read_check(L, at, src, "check", &out->check[0], e)
 		?: read_check(L, at, src, "check_call", &out->check[1], e)
-		?: read_one(L, at, src, "program", &out->program, e)
-		?: read_one(L, at, src, "procedure", &out->procedure, e)
+		?: messages_read_one(L, at, src, "program", &out->program, e)
+		?: messages_read_one(L, at, src, "procedure", &out->procedure, e)
 		?: read_names(L, at, src, out, e);
 
 	out->longest = (uint64_t)longest;
-	measure(out);
+	messages_measure(out);
 	return rc;
 }
 

@@ -26,7 +26,7 @@ static int by_place(const void *a, const void *b)
 
 /* Where the scenario first names the fault or workload of a label such as "ddw(records=16)" in
  * quotes, as it is or as a path's end; SIZE_MAX: nowhere. Comments are passed over. */
-static size_t place_of(const char *scenario, const char *label)
+static size_t axes_place_of(const char *scenario, const char *label)
 {
 	size_t length = strcspn(label, "(");
 
@@ -57,7 +57,7 @@ static bool lists(const json_t *list, const char *text)
 
 /* First the labels that the run lists, as far as cells have them; then the others by their place in
  * the scenario. */
-static void declare(struct score_table *t, enum score_axis axis, const json_t *cells,
+static void judging_axes_declare(struct score_table *t, enum score_axis axis, const json_t *cells,
 	const char *key, const json_t *listed, const char *scenario)
 {
 	auto_free struct label *others = alloc_zero(json_array_size(cells), sizeof(*others));
@@ -78,7 +78,7 @@ static void declare(struct score_table *t, enum score_axis axis, const json_t *c
 		const char *text = jget_text(row, key);
 
 		if (!lists(listed, text))
-			others[n++] = (struct label){text, place_of(scenario, text)};
+			others[n++] = (struct label){text, axes_place_of(scenario, text)};
 	}
 	qsort(others, n, sizeof(*others), by_place);
 	for (i = 0; i < n; i++)
@@ -104,11 +104,12 @@ int axes_declare(struct store *s, const char *column, struct score_table *t, str
 	for (i = 0; i < json_array_size(cells); i++)
 		if (!strcmp(jget_text(json_array_get(cells, i), "fault"), "none"))
 			score_declare(t, SCORE_FAULT, "none");
-	declare(t, SCORE_FAULT, cells, "fault", jget(axes, "faults"), scenario);
+	judging_axes_declare(t, SCORE_FAULT, cells, "fault", jget(axes, "faults"), scenario);
 	if (column)
 		score_declare(t, SCORE_WORKLOAD, column);
 	else
-		declare(t, SCORE_WORKLOAD, cells, "workload", jget(axes, "workloads"), scenario);
+		judging_axes_declare(
+			t, SCORE_WORKLOAD, cells, "workload", jget(axes, "workloads"), scenario);
 	for (int m = 0; m < METRIC_COUNT; m++)
 		score_declare(t, SCORE_METRIC, metric_name((enum metric)m));
 	return 0;

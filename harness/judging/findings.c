@@ -32,7 +32,7 @@ static int findings_check(struct search *s, struct err *e)
 		"'severity' is error, warning or note, not '%s'", s->severity);
 }
 
-static int load(struct search *s, lua_State *L, const char *name, struct err *e)
+static int findings_load(struct search *s, lua_State *L, const char *name, struct err *e)
 {
 	const struct luax_field fields[] = {
 		{"about", LUAX_STRING, true, .out = &s->about},
@@ -51,7 +51,7 @@ static int load(struct search *s, lua_State *L, const char *name, struct err *e)
 	return rc ?: library_name(LIBRARY_FINDING, s->src.path, &s->name, e) ?: findings_check(s, e);
 }
 
-static void clear(struct search *s)
+static void findings_clear(struct search *s)
 {
 	luax_source_clear(&s->src);
 	free(s->name);
@@ -134,14 +134,16 @@ static int findings_fill(struct search *s, const char *form, bool as_sql,
 	return rc;
 }
 
-static const char *text_of(const struct search *s, const struct query_cell *cells, const char *name)
+static const char *findings_text_of(
+	const struct search *s, const struct query_cell *cells, const char *name)
 {
 	const struct query_cell *c = findings_find(s, cells, name, strlen(name));
 
 	return c && c->type == CELL_TEXT ? c->text : NULL;
 }
 
-static int64_t number_of(const struct search *s, const struct query_cell *cells, const char *name)
+static int64_t findings_number_of(
+	const struct search *s, const struct query_cell *cells, const char *name)
 {
 	const struct query_cell *c = findings_find(s, cells, name, strlen(name));
 
@@ -157,7 +159,7 @@ static double time_of(const struct search *s, const struct query_cell *cells)
 	return c && c->type == CELL_REAL ? c->real : NAN;
 }
 
-static int row(void *ctx, int n, const struct query_cell *cells, struct err *e)
+static int findings_row(void *ctx, int n, const struct query_cell *cells, struct err *e)
 {
 	struct search *s = ctx;
 	auto_free char *text = NULL, *evidence = NULL;
@@ -165,10 +167,10 @@ static int row(void *ctx, int n, const struct query_cell *cells, struct err *e)
 		.severity = s->severity,
 		.about = s->about,
 		.todo = s->todo,
-		.log = text_of(s, cells, "log"),
-		.node = text_of(s, cells, "node"),
-		.cell = number_of(s, cells, "cell"),
-		.number = number_of(s, cells, "number"),
+		.log = findings_text_of(s, cells, "log"),
+		.node = findings_text_of(s, cells, "node"),
+		.cell = findings_number_of(s, cells, "cell"),
+		.number = findings_number_of(s, cells, "number"),
 		.t_s = time_of(s, cells)};
 	int rc = findings_fill(s, s->text, false, cells, &text, e);
 
@@ -185,9 +187,9 @@ static int search_one(struct query *q, const char *name, const char *severity, f
 	void *ctx, struct err *e)
 {
 	struct search s = {.fn = fn, .ctx = ctx};
-	const struct query_sink sink = {.begin = findings_begin, .row = row, .ctx = &s};
+	const struct query_sink sink = {.begin = findings_begin, .row = findings_row, .ctx = &s};
 	lua_State *L = luax_new();
-	int rc = load(&s, L, name, e);
+	int rc = findings_load(&s, L, name, e);
 
 	if (!rc && (!severity || !strcmp(s.severity, severity))) {
 		rc = query_run(q, s.sql, &sink, e);
@@ -195,7 +197,7 @@ static int search_one(struct query *q, const char *name, const char *severity, f
 			rc = err_blame(e, ERR_SCENARIO, err_prefix(e, rc, "%s", s.src.path));
 	}
 	lua_close(L);
-	clear(&s);
+	findings_clear(&s);
 	return rc;
 }
 
@@ -221,14 +223,14 @@ static int findings_tell(const char *name, findings_fn *fn, void *ctx, struct er
 {
 	struct search s = {0};
 	lua_State *L = luax_new();
-	int rc = load(&s, L, name, e);
+	int rc = findings_load(&s, L, name, e);
 	const struct finding of = {
 		.name = s.name, .severity = s.severity, .about = s.about, .todo = s.todo};
 
 	if (!rc)
 		rc = fn(ctx, &of, e);
 	lua_close(L);
-	clear(&s);
+	findings_clear(&s);
 	return rc;
 }
 

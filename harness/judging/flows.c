@@ -90,8 +90,8 @@ static void watch_marks(struct flows *f, struct stream *s, const char *name)
 	stream_add(s, &marks, l);
 }
 
-static int add_log(struct flows *f, const char *folder, const struct place *p, enum place_log log,
-	struct err *e)
+static int flows_add_log(struct flows *f, const char *folder, const struct place *p,
+	enum place_log log, struct err *e)
 {
 	const struct stream_spec spec = places_stream(&f->places, p, log);
 	auto_free char *name = alloc_format("%s.%s", p->name, place_log_names[log]);
@@ -133,9 +133,9 @@ static int add_logs(struct flows *f, const char *folder, bool recorded, struct e
 	for (size_t i = 0; !rc && i < f->places.n; i++) {
 		const struct place *p = &f->places.place[i];
 
-		rc = add_log(f, folder, p, PLACE_FS, e);
+		rc = flows_add_log(f, folder, p, PLACE_FS, e);
 		if (!rc && !places_is_server(&f->places, p) && (!recorded || has_app(folder, p)))
-			rc = add_log(f, folder, p, PLACE_APP, e);
+			rc = flows_add_log(f, folder, p, PLACE_APP, e);
 	}
 	if (!rc && !f->n_logs)
 		rc = f->n_missing ? err_set(e, -ENOENT, "%s", f->missing[0])
@@ -215,21 +215,21 @@ const struct flow_protocol *flows_protocol(const struct flows *f)
 }
 
 /* Nodes of flow.h are those that have logs. */
-static const struct place *place_of(const struct flows *f, uint32_t node)
+static const struct place *flows_place_of(const struct flows *f, uint32_t node)
 {
 	return places_find(&f->places, flow_node_name(f->flow, node));
 }
 
 int64_t flows_clock_ns(const struct flows *f, uint32_t node)
 {
-	const struct place *p = place_of(f, node);
+	const struct place *p = flows_place_of(f, node);
 
 	return p ? p->offset_ns : 0;
 }
 
 bool flows_is_server(const struct flows *f, uint32_t node)
 {
-	const struct place *p = place_of(f, node);
+	const struct place *p = flows_place_of(f, node);
 
 	return p && places_is_server(&f->places, p);
 }

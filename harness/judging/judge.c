@@ -70,7 +70,7 @@ static void give_aliases(struct judge *j)
 }
 
 /* Names the servers and loads the detectors; 'rc' of what came before. */
-static int load(struct judge *j, const json_t *detectors, int rc, struct err *e)
+static int judge_load(struct judge *j, const json_t *detectors, int rc, struct err *e)
 {
 	if (rc)
 		return rc;
@@ -94,7 +94,7 @@ static int new_part(const json_t *detectors, const json_t *part, struct store *s
 		rc = err_blame(e, ERR_DAMAGED,
 			err_set(e, -EBADMSG, "'%s' is damaged: its fact 'shards' is incomplete",
 				store_folder(store)));
-	rc = load(j, detectors, rc, e);
+	rc = judge_load(j, detectors, rc, e);
 	if (rc)
 		judge_free(j);
 	else
@@ -132,7 +132,7 @@ int judge_new(const json_t *detectors, const json_t *servers, struct store *stor
 	rc = store ? new_parts(j, detectors, e) : 0;
 	if (!rc && store)
 		rc = store_blind_key(store, j->key, e);
-	rc = load(j, detectors, rc, e);
+	rc = judge_load(j, detectors, rc, e);
 	if (rc < 0)
 		judge_free(j);
 	else
@@ -141,7 +141,7 @@ int judge_new(const json_t *detectors, const json_t *servers, struct store *stor
 }
 
 /* Whether an attempt is this judge's to judge. */
-static bool is_own(const struct judge *j, int64_t attempt)
+static bool judge_is_own(const struct judge *j, int64_t attempt)
 {
 	return !j->first || (attempt >= j->first && attempt <= j->last);
 }
@@ -177,7 +177,7 @@ static int list_confirmed(
 		int64_t attempt = jget_int(row, "attempt");
 
 		if (training == (jget_int(row, "training") != 0) && (!only || attempt == only) &&
-			is_own(j, attempt))
+			judge_is_own(j, attempt))
 			(*out)[(*n)++] = (struct judged){
 				attempt, (int32_t)jget_int(row, "seconds")};
 	}

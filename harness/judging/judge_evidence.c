@@ -103,7 +103,7 @@ struct taking {
 	struct columns *columns;
 };
 
-static int take_series(void *ctx, const char *metric, const char *server,
+static int judge_evidence_take_series(void *ctx, const char *metric, const char *server,
 	const struct sample *samples, size_t n, struct err *e)
 {
 	struct taking *t = ctx;
@@ -121,7 +121,7 @@ int evidence_read(
 	struct judge *j, int64_t attempt, int32_t seconds, struct evidence *ev, struct err *e)
 {
 	struct taking t = {j, ev->columns = columns_new(METRIC_COUNT, j->n_servers, seconds)};
-	int rc = store_samples(j->store, attempt, take_series, &t, e);
+	int rc = store_samples(j->store, attempt, judge_evidence_take_series, &t, e);
 
 	if (!rc)
 		rc = events_read(j, attempt, seconds, ev, e);

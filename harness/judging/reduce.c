@@ -17,8 +17,8 @@ struct reduction {
 };
 
 /* Reads one file of a node once, for the metrics and (where asked) the events. */
-static int add_log(struct reduction *r, const struct reduce_spec *spec, const struct place *p,
-	enum place_log log, bool metrics, bool events, struct err *e)
+static int reduce_add_log(struct reduction *r, const struct reduce_spec *spec,
+	const struct place *p, enum place_log log, bool metrics, bool events, struct err *e)
 {
 	const struct stream_spec stream = places_stream(&r->places, p, log);
 	uint64_t lost = 0;
@@ -39,11 +39,12 @@ static int add_node(
 	int rc = 0;
 
 	if (!server && events)
-		rc = add_log(r, spec, p, PLACE_APP, false, true, e);
+		rc = reduce_add_log(r, spec, p, PLACE_APP, false, true, e);
 	if (!rc)
-		rc = add_log(r, spec, p, spec->second ? PLACE_SECOND : PLACE_FS, true, events, e);
+		rc = reduce_add_log(
+			r, spec, p, spec->second ? PLACE_SECOND : PLACE_FS, true, events, e);
 	if (!rc && p->sampled)
-		rc = add_log(r, spec, p, PLACE_SAMPLES, true, false, e);
+		rc = reduce_add_log(r, spec, p, PLACE_SAMPLES, true, false, e);
 	return rc;
 }
 

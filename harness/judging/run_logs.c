@@ -67,7 +67,7 @@ static int log_of(const char *file, size_t *node)
 	return -1;
 }
 
-static void add_log(struct run_logs *r, const struct described *d, const json_t *row,
+static void run_logs_add_log(struct run_logs *r, const struct described *d, const json_t *row,
 	const char *run, const char *folder, const char *file)
 {
 	size_t node_length = 0;
@@ -108,7 +108,7 @@ static int read_folder(struct run_logs *r, const struct described *d, const json
 	if (n < 0)
 		return errno == ENOENT ? 0 : err_errno(e, -errno, "cannot read '%s'", path);
 	for (int i = 0; i < n; i++) {
-		add_log(r, d, row, run, name, files[i]->d_name);
+		run_logs_add_log(r, d, row, run, name, files[i]->d_name);
 		free(files[i]);
 	}
 	free(files);

@@ -30,7 +30,7 @@ struct following {
 	const struct call_arch *arch;
 };
 
-static int by_text(const void *a, const void *b)
+static int run_requests_by_text(const void *a, const void *b)
 {
 	return strcmp(a, b);
 }
@@ -42,11 +42,11 @@ static const char *run_requests_keep(struct run_requests *r, const char *s)
 
 	if (!s || !*s)
 		return NULL;
-	at = tfind(s, &r->texts, by_text);
+	at = tfind(s, &r->texts, run_requests_by_text);
 	if (at)
 		return *at;
 	copy = alloc_copy(s);
-	if (!tsearch(copy, &r->texts, by_text))
+	if (!tsearch(copy, &r->texts, run_requests_by_text))
 		alloc_end();
 	return copy;
 }

@@ -24,7 +24,7 @@ struct asking {
 	struct log_head head;
 };
 
-static bool has(void *ctx, const struct query_table *table)
+static bool run_requests_source_has(void *ctx, const struct query_table *table)
 {
 	(void)ctx;
 	return table->made;
@@ -155,7 +155,7 @@ static int run_requests_source_next(void *rows, struct err *e)
 	return leave(g, e);
 }
 
-static void get(void *rows, int column, struct column_value *out)
+static void run_requests_source_get(void *rows, int column, struct column_value *out)
 {
 	struct asking *g = rows;
 
@@ -178,10 +178,10 @@ static void close_rows(void *rows)
 void run_requests_be_source(struct run_requests *r)
 {
 	r->source = (struct query_source){.ctx = r,
-		.has = has,
+		.has = run_requests_source_has,
 		.open = open_rows,
 		.next = run_requests_source_next,
-		.get = get,
+		.get = run_requests_source_get,
 		.rowid = rowid,
 		.close = close_rows};
 }

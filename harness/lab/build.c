@@ -88,7 +88,7 @@ static void await(struct child *c, size_t n)
 	child_must(child_wait_ready(c, n, all, N_ALL, STEP_S, &child_err));
 }
 
-static void step(struct child *c, size_t n)
+static void build_step(struct child *c, size_t n)
 {
 	child_go(c, n);
 	await(c, n);
@@ -186,15 +186,15 @@ void build_main(const struct lab_options *o)
 	stage("groups");
 	start_disks(o, disks, loops);
 	start_nodes(o, bridge, nodes, loops);
-	step(bridge, 1);
+	build_step(bridge, 1);
 	stage("switch");
-	step(nodes, n);
+	build_step(nodes, n);
 	stage("nodes");
-	step(managers, o->managers);
-	step(nodes, o->servers);
+	build_step(managers, o->managers);
+	build_step(nodes, o->servers);
 	stage("servers");
-	step(clients, o->clients);
-	step(outsiders, o->outsiders);
+	build_step(clients, o->clients);
+	build_step(outsiders, o->outsiders);
 	stage("clients");
 	deadline = clock_mono_s() + STEP_S;
 	lab_each(node, o, n)

@@ -90,7 +90,7 @@ static void op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 		fuse_reply_err(req, EISDIR);
 }
 
-static void answer(struct disk *d, struct pending *p)
+static void disk_answer(struct disk *d, struct pending *p)
 {
 	int rc = p->what == DO_READ ? disk_memory_read(d->memory, d->buffer, p->size, p->position)
 				    : 0;
@@ -115,7 +115,7 @@ static void answer_due(struct disk *d)
 		d->head = p->next;
 		if (!d->head)
 			d->tail = &d->head;
-		answer(d, p);
+		disk_answer(d, p);
 	}
 	if (d->head) {
 		when.it_value.tv_sec = d->head->due_ns / 1000000000;
@@ -231,7 +231,7 @@ static void hurry(struct disk *d)
 }
 
 /* Until the lab goes down. */
-static void serve(struct disk *d)
+static void disk_serve(struct disk *d)
 {
 	struct fuse_buf buf = {0};
 	struct signalfd_siginfo info;
@@ -291,7 +291,7 @@ int disk_main(const struct lab_options *o, const char *name)
 	d.session = fuse_session_new(&args, &ops, sizeof(ops), &d);
 	if (d.timer < 0 || !d.session || fuse_session_mount(d.session, point.s))
 		child_die("cannot mount a FUSE file system on '%s'", point.s);
-	serve(&d);
+	disk_serve(&d);
 	fuse_session_unmount(d.session);
 	fuse_session_destroy(d.session);
 	return 0;

@@ -22,7 +22,7 @@
  * kernels let it have any. */
 enum { FLAGS = LO_FLAGS_AUTOCLEAR | LO_FLAGS_DIRECT_IO | LO_FLAGS_PARTSCAN };
 
-static int attach(const char *backing)
+static int lab_loop_attach(const char *backing)
 {
 	int file = child_try(
 		open(backing, O_RDWR | O_DIRECT | O_CLOEXEC), "cannot open '%s'", backing);
@@ -85,7 +85,7 @@ static int open_partition(const char *disk, int number)
 
 void loop_attach(const char *backing, const uint64_t sizes[2], int parts[2])
 {
-	int disk = attach(backing);
+	int disk = lab_loop_attach(backing);
 	struct stat st;
 	uint64_t start = 0;
 

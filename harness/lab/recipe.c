@@ -33,7 +33,7 @@ struct recipe {
 };
 
 /* Puts the field of the table 'lab' at 3, and that table at 2. Returns the field's type. */
-static int get(const struct recipe *r, const char *field)
+static int recipe_get(const struct recipe *r, const char *field)
 {
 	lua_settop(r->L, 1);
 	lua_getfield(r->L, 1, "lab");
@@ -47,7 +47,7 @@ static int read_layouts(struct recipe *r, const char *wanted, struct err *e)
 	char hint[96];
 	int rc = 0;
 
-	get(r, "layouts");
+	recipe_get(r, "layouts");
 	for (size_t i = 0; !rc && lua_rawgeti(r->L, 3, (lua_Integer)i + 1) != LUA_TNIL; i++) {
 		auto_free char *name = NULL;
 		long servers = 1;
@@ -87,7 +87,7 @@ static int check_texts(struct recipe *r, const char *key, struct err *e)
 {
 	int rc = 0;
 
-	if (get(r, key) == LUA_TTABLE)
+	if (recipe_get(r, key) == LUA_TTABLE)
 		for (lua_pushnil(r->L); !rc && lua_next(r->L, 3); lua_settop(r->L, 4))
 			if (lua_type(r->L, 5) != LUA_TSTRING)
 				rc = luax_complain(r->src, key, e, "lab.%s: texts only", key);
@@ -124,7 +124,7 @@ static int read_params(struct recipe *r, const struct lab_options *o, struct err
 	auto_free char *what = alloc_format("file system '%s'", o->fs);
 	int rc;
 
-	get(r, "params");
+	recipe_get(r, "params");
 	rc = push_settings(r->L, o->settings, e)
 		?: library_params(r->L, 2, r->src, 4, NULL, what, NULL, &r->params, &r->changes, e);
 	lua_settop(r->L, 1);
@@ -224,7 +224,7 @@ unsigned recipe_port(const struct recipe *r)
 
 bool recipe_has(const struct recipe *r, const char *step)
 {
-	bool has = get(r, step) == LUA_TFUNCTION;
+	bool has = recipe_get(r, step) == LUA_TFUNCTION;
 
 	lua_settop(r->L, 1);
 	return has;
@@ -263,10 +263,10 @@ int recipe_programs(const struct recipe *r, struct err *e)
 	lua_State *L = r->L;
 	int rc = 0;
 
-	if (get(r, "path") == LUA_TTABLE)
+	if (recipe_get(r, "path") == LUA_TTABLE)
 		for (lua_pushnil(L); lua_next(L, 3); lua_settop(L, 4))
 			add_to_path(lua_tostring(L, 5));
-	get(r, "programs");
+	recipe_get(r, "programs");
 	for (lua_pushnil(L); !rc && lua_next(L, 3); lua_settop(L, 4))
 		rc = lua_type(L, 4) != LUA_TSTRING
 			? luax_complain(
@@ -314,7 +314,7 @@ int recipe_step(struct recipe *r, const char *step, const struct lab_options *o,
 {
 	int rc = 0;
 
-	if (get(r, step) == LUA_TFUNCTION) {
+	if (recipe_get(r, step) == LUA_TFUNCTION) {
 		recipe_push_node(r->L, n, storage);
 		push_lab(r, o);
 		rc = luax_call(r->L, 2, 0, e);
@@ -332,7 +332,7 @@ int recipe_await(
 	bool ready = false;
 	int rc = 0;
 
-	while (!ready && !rc && get(r, "ready") == LUA_TFUNCTION) {
+	while (!ready && !rc && recipe_get(r, "ready") == LUA_TFUNCTION) {
 		recipe_push_node(L, n, NULL);
 		push_lab(r, o);
 		rc = luax_call(L, 2, 2, e);

@@ -19,7 +19,7 @@ struct fetch {
 	char **paths; /* below the store; as long as the list, then a NULL */
 };
 
-static void clear(struct fetch *f)
+static void cells_clear(struct fetch *f)
 {
 	for (size_t i = 0; i < f->n; i++) {
 		free((char *)f->list[i].local);
@@ -163,7 +163,7 @@ int recording_keep(struct recording *r, json_t *const logs[TRACED_KINDS], json_t
 		json_decref(cluster);
 	}
 	file_give_to_sudo_user(store_folder(r->store));
-	clear(&f);
+	cells_clear(&f);
 	return rc;
 }
 

@@ -125,7 +125,7 @@ static size_t take_head(struct chunks *p, const char *text, size_t size)
 }
 
 /* The first rows decide on the key of all others. */
-static void settle(struct chunks *p, struct import_said *said)
+static void chunks_settle(struct chunks *p, struct import_said *said)
 {
 	if (said->member && !p->how.settled) {
 		p->how.member = p->member = said->member;
@@ -159,7 +159,7 @@ static int read_piece(
 		for (size_t i = 0; i < said.n_notes; i++)
 			p->tell(p->ctx, said.notes[i]);
 	}
-	settle(p, &said);
+	chunks_settle(p, &said);
 	*samples = said.samples;
 	import_said_clear(&said);
 	return rc;

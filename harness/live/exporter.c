@@ -154,7 +154,7 @@ static int bind_port(struct exporter *x, const char *address, const struct socka
 	return 0;
 }
 
-static void answer(
+static void exporter_answer(
 	void *ctx, const char *path, const struct loopback_request *r, struct loopback_answer *out)
 {
 	struct exporter *x = ctx;
@@ -180,7 +180,7 @@ static int exporter_start(struct exporter *x, struct err *e)
 		.open = true,
 		.connections_max = EXPORTER_CONNECTIONS_MAX,
 		.timeout_s = EXPORTER_TIMEOUT_S,
-		.answer = answer,
+		.answer = exporter_answer,
 		.ctx = x};
 	int rc;
 

@@ -15,7 +15,7 @@ void exposition_label(FILE *f, const char *value)
 	}
 }
 
-static void put_number(FILE *f, double v)
+static void exposition_put_number(FILE *f, double v)
 {
 	if (isnan(v))
 		fputs("NaN\n", f);
@@ -29,7 +29,7 @@ static void exposition_put(
 	FILE *f, const char *name, const char *type, const char *help, double value)
 {
 	fprintf(f, "# HELP %s %s\n# TYPE %s %s\n%s ", name, help, name, type, name);
-	put_number(f, value);
+	exposition_put_number(f, value);
 }
 
 static double severity_of(const struct life *life)
@@ -67,7 +67,7 @@ static void put_findings(FILE *f, const struct lives *l, const char *name, const
 		fputs("\",metric=\"", f);
 		exposition_label(f, v->metric);
 		fprintf(f, "\",kind=\"%s\"} ", finding_kind_names[v->kind]);
-		put_number(f, value(life));
+		exposition_put_number(f, value(life));
 	}
 }
 

@@ -344,7 +344,7 @@ static int start_command(struct job *j, struct err *e)
 	return cluster_blame(rc, e);
 }
 
-static void on_event(void *ctx, struct node *n, const json_t *event)
+static void job_on_event(void *ctx, struct node *n, const json_t *event)
 {
 	struct job *j = ctx;
 	const char *what = jget_text(event, "event"), *handle = jget_text(event, "handle");
@@ -408,7 +408,7 @@ static int job_watch(struct job *j, struct err *e)
 	int rc;
 
 	do {
-		node_events(j->cluster->set, 0.2, on_event, j);
+		node_events(j->cluster->set, 0.2, job_on_event, j);
 		ended = j->ended;
 		if (*j->o->interrupted)
 			return signals_interrupted(e);
@@ -425,7 +425,7 @@ static int job_watch(struct job *j, struct err *e)
 }
 
 /* Ends what still runs. False, with the first reason in 'e': a log is not whole. */
-static bool stop(struct job *j, struct err *e)
+static bool job_stop(struct job *j, struct err *e)
 {
 	struct node_request *all = alloc_zero(j->n, sizeof(*all));
 	struct place **places = alloc_zero(j->n, sizeof(*places));
@@ -473,7 +473,7 @@ static bool stop(struct job *j, struct err *e)
 
 /* ---- afterwards ---- */
 
-static void add_log(struct job *j, const char *folder, const struct place *p, bool launcher)
+static void job_add_log(struct job *j, const char *folder, const struct place *p, bool launcher)
 {
 	char *path = alloc_format("%s/%zu.%s.trace", folder, (size_t)(p - j->places),
 		launcher ? "launched" : "command");
@@ -499,7 +499,7 @@ static void clear_logs(struct job *j)
 	j->n_logs = 0;
 }
 
-static int fetch(struct job *j, const char *folder, struct err *e)
+static int job_fetch(struct job *j, const char *folder, struct err *e)
 {
 	const size_t most = j->n + 1;
 	struct node_transfer *all = alloc_zero(most, sizeof(*all));
@@ -515,7 +515,7 @@ static int fetch(struct job *j, const char *folder, struct err *e)
 
 		if (i && !json_array_size(p->launchers))
 			continue;
-		add_log(j, folder, p, i);
+		job_add_log(j, folder, p, i);
 		remote[n] = alloc_format("%s.%u.trace", i ? "launched" : "command", j->runs);
 		all[n] = (struct node_transfer){
 			.node = p->member->node, .remote = remote[n], .local = j->paths[n]};
@@ -539,11 +539,11 @@ int job_run(struct job *j, const char *folder, struct err *e)
 		tell(j, "the command runs on %s; '%s' is followed on %zu clients",
 			j->places[0].member->name, j->o->launcher, j->n);
 	rc = rc ?: job_watch(j, e);
-	if (!stop(j, &later) && !rc) {
+	if (!job_stop(j, &later) && !rc) {
 		*e = later;
 		rc = err_blame(e, ERR_CLUSTER, -EBADMSG);
 	}
-	rc = rc ?: fetch(j, folder, e) ?: list_files(j, folder, "after", e);
+	rc = rc ?: job_fetch(j, folder, e) ?: list_files(j, folder, "after", e);
 	if (rc && *j->o->interrupted)
 		rc = signals_interrupted(e);
 	return rc;

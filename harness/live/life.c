@@ -33,7 +33,7 @@ void lives_clear(struct lives *l)
 }
 
 /* Where 'key' is, or would be. */
-static size_t place_of(const struct lives *l, const char *key)
+static size_t life_place_of(const struct lives *l, const char *key)
 {
 	size_t low = 0, high = l->n;
 
@@ -50,14 +50,14 @@ static size_t place_of(const struct lives *l, const char *key)
 
 struct life *lives_find(const struct lives *l, const char *key)
 {
-	size_t at = place_of(l, key);
+	size_t at = life_place_of(l, key);
 
 	return at < l->n && !strcmp(l->v[at]->key, key) ? l->v[at] : NULL;
 }
 
 struct life *lives_add(struct lives *l, char *key)
 {
-	size_t at = place_of(l, key);
+	size_t at = life_place_of(l, key);
 
 	l->v = alloc_room(l->v, l->n, sizeof(*l->v));
 	memmove(&l->v[at + 1], &l->v[at], (l->n++ - at) * sizeof(*l->v));
@@ -77,7 +77,7 @@ static const char *group_of(const struct fleet_result *r, const struct fleet_mem
 }
 
 /* Names cannot hold a newline (import_name), so that keys are unique. */
-static char *key_of(const struct fleet_result *r, const struct fleet_finding *f)
+static char *life_key_of(const struct fleet_result *r, const struct fleet_finding *f)
 {
 	if (f->kind == FINDING_GROUP)
 		return alloc_format("group\n%s", r->groups[f->member].path);
@@ -174,7 +174,7 @@ static void view_let_go(struct life *life, size_t i)
 static void take_finding(const struct look *look, const struct fleet_finding *f)
 {
 	enum now_is now = now_of(f, look->length_s, look->now_s);
-	char *key = key_of(look->r, f);
+	char *key = life_key_of(look->r, f);
 	struct life *life = lives_find(look->lives, key);
 	bool fresh = !life && now == NOW_OFF;
 

@@ -85,7 +85,7 @@ int orders_open(const char *folder, struct orders **out, struct err *e)
 	return 0;
 }
 
-static void drop(struct client *c)
+static void orders_drop(struct client *c)
 {
 	close(c->fd);
 	*c = (struct client){.fd = -1};
@@ -97,7 +97,7 @@ void orders_close(struct orders *o)
 		return;
 	for (int i = 0; i < CLIENTS; i++)
 		if (o->clients[i].fd >= 0)
-			drop(&o->clients[i]);
+			orders_drop(&o->clients[i]);
 	if (o->fd >= 0) {
 		close(o->fd);
 		unlinkat(o->folder, name, 0);
@@ -149,7 +149,7 @@ static void take_lines(struct client *c, order_fn fn, void *ctx)
 		memmove(c->line, c->line + size, c->n);
 	}
 	if (over || c->n == sizeof(c->line))
-		drop(c);
+		orders_drop(c);
 }
 
 void orders_take(struct orders *o, double timeout_s, int wake_fd, order_fn fn, void *ctx)

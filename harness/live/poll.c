@@ -15,7 +15,7 @@ void poll_clear(struct poll *p)
 	p->room = 0;
 }
 
-static int take_series(void *ctx, const struct series_key *key, uint32_t *id, struct err *e)
+static int poll_take_series(void *ctx, const struct series_key *key, uint32_t *id, struct err *e)
 {
 	struct poll *p = ctx;
 
@@ -55,7 +55,7 @@ static bool is_new(struct poll *p, uint32_t id, int64_t step)
 	return true;
 }
 
-static int take_sample(void *ctx, uint32_t id, double time_s, double value, struct err *e)
+static int poll_take_sample(void *ctx, uint32_t id, double time_s, double value, struct err *e)
 {
 	struct poll *p = ctx;
 
@@ -68,7 +68,7 @@ static int take_sample(void *ctx, uint32_t id, double time_s, double value, stru
 
 int poll_once(struct poll *p, double now_s, struct err *e)
 {
-	const struct import_sink sink = {p, take_series, take_sample, take_metric};
+	const struct import_sink sink = {p, poll_take_series, poll_take_sample, take_metric};
 	double to_s = (floor(now_s / p->step_s) - LAG_STEPS) * p->step_s, done_s = NAN, from_s;
 	int rc;
 

@@ -178,7 +178,7 @@ static int order_args(void *ctx, const struct member *m, json_t **args, struct e
 }
 
 /* -EINVAL: the line is wrong, and no node was told. */
-static int pass_on(struct recording *r, const char *line, struct err *e)
+static int recording_pass_on(struct recording *r, const char *line, struct err *e)
 {
 	struct choice ignored;
 	int first = strncmp(line, "filter ", 7) ? 0 : choice_parse(line + 7, &ignored, e);
@@ -243,7 +243,7 @@ static void obey(void *ctx, const char *line, char answer[ORDER_ANSWER])
 	if (write)
 		rc = recording_write(r, line[5] ? line + 6 : "an order", cell, &e);
 	else if (!strcmp(line, "on") || !strcmp(line, "off") || !strncmp(line, "filter ", 7))
-		rc = pass_on(r, line, &e);
+		rc = recording_pass_on(r, line, &e);
 	else if (!strcmp(line, "stop"))
 		r->over = true;
 	else
@@ -258,7 +258,7 @@ static void obey(void *ctx, const char *line, char answer[ORDER_ANSWER])
 
 /* ---- its life ---- */
 
-static void on_event(void *ctx, struct node *n, const json_t *event)
+static void recording_on_event(void *ctx, struct node *n, const json_t *event)
 {
 	struct recording *r = ctx;
 	const char *what = jget_text(event, "event"), *handle = jget_text(event, "handle");
@@ -328,7 +328,7 @@ static int recording_watch(struct recording *r, struct err *e)
 	while (!*r->o->interrupted && !r->over && !all_ended(r) &&
 		(end_s <= 0 || clock_mono_s() < end_s)) {
 		orders_take(r->orders, wait_s, signals_fd(), obey, r);
-		node_events(r->cluster->set, 0, on_event, r);
+		node_events(r->cluster->set, 0, recording_on_event, r);
 		ask_trigger(r);
 		if (r->o->live) {
 			int rc = live_step(r, &wait_s, e);

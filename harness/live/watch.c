@@ -224,7 +224,7 @@ static void take_result(struct watch *w, size_t i, const struct fleet_result *r,
 	lives_look(&w->lives, i, r, now_s, told, w);
 }
 
-static int judge(struct watch *w, size_t i, double to_s, struct err *e)
+static int live_watch_judge(struct watch *w, size_t i, double to_s, struct err *e)
 {
 	double from_s = fmax(to_s - w->horizons.v[i].length_s, w->first_s), begun;
 	struct fleet_result *r = NULL;
@@ -276,7 +276,7 @@ static int live_watch_look(struct watch *w, double to_s, bool all, struct err *e
 			w->horizons.v[i].next_s = -INFINITY;
 		if (to_s < horizons_due(&w->horizons, i, w->first_s))
 			continue;
-		rc = judge(w, i, to_s, e);
+		rc = live_watch_judge(w, i, to_s, e);
 		looked = true;
 	}
 	rc = rc ?: looked ? after_looks(w, to_s, e) : 0;
@@ -295,7 +295,7 @@ int watch_look(struct watch *w, bool all, struct err *e)
 
 /* --- the sink --- */
 
-static int take_series(void *ctx, const struct series_key *key, uint32_t *id, struct err *e)
+static int watch_take_series(void *ctx, const struct series_key *key, uint32_t *id, struct err *e)
 {
 	struct watch *w = ctx;
 	int rc = w->to_fleet.series(w->to_fleet.ctx, key, id, e);
@@ -341,7 +341,7 @@ static bool is_ahead(struct watch *w, double time_s)
 	return true;
 }
 
-static int take_sample(void *ctx, uint32_t id, double time_s, double value, struct err *e)
+static int watch_take_sample(void *ctx, uint32_t id, double time_s, double value, struct err *e)
 {
 	struct watch *w = ctx;
 	int rc = 0;
@@ -369,7 +369,7 @@ static int take_sample(void *ctx, uint32_t id, double time_s, double value, stru
 
 struct import_sink watch_sink(struct watch *w)
 {
-	return (struct import_sink){w, take_series, take_sample, take_metric};
+	return (struct import_sink){w, watch_take_series, watch_take_sample, take_metric};
 }
 
 void watch_live(struct watch *w, bool live)

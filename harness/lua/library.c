@@ -70,12 +70,12 @@ bool library_is_path(const char *name)
 	return strchr(name, '/') || is_lua(name);
 }
 
-static int is_own(const struct dirent *d)
+static int library_is_own(const struct dirent *d)
 {
 	return d->d_name[0] != '.' && is_lua(d->d_name) && !strstr(d->d_name, ".meta.lua");
 }
 
-static int by_text(const void *a, const void *b)
+static int library_by_text(const void *a, const void *b)
 {
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
@@ -88,7 +88,7 @@ char **library_names(enum library_kind kind)
 	int n = 0;
 
 	if (!home_path(kinds[kind].folder, &folder, NULL))
-		n = scandir(folder, &found, is_own, NULL);
+		n = scandir(folder, &found, library_is_own, NULL);
 	n = n < 0 ? 0 : n;
 	names = alloc_zero((size_t)n + 2, sizeof(*names));
 	for (int i = 0; i < n; i++) {
@@ -98,7 +98,7 @@ char **library_names(enum library_kind kind)
 	}
 	if (kinds[kind].without_file)
 		names[n++] = alloc_copy(kinds[kind].without_file);
-	qsort(names, (size_t)n, sizeof(*names), by_text);
+	qsort(names, (size_t)n, sizeof(*names), library_by_text);
 	free(found);
 	return names;
 }
@@ -195,7 +195,8 @@ int library_open(lua_State *L, enum library_kind kind, const char *name,
 }
 
 /* Reads one declaration; the declaring table is on top of the stack, its name below it. */
-static int declare(lua_State *L, const struct luax_source *own, struct param *p, struct err *e)
+static int library_declare(
+	lua_State *L, const struct luax_source *own, struct param *p, struct err *e)
 {
 	auto_free char *unit = NULL;
 	char what[128];
@@ -249,7 +250,7 @@ static int declare(lua_State *L, const struct luax_source *own, struct param *p,
 	return rc;
 }
 
-static int by_name(const void *a, const void *b)
+static int library_by_name(const void *a, const void *b)
 {
 	return strcmp(((const struct param *)a)->name, ((const struct param *)b)->name);
 }
@@ -265,11 +266,11 @@ static int declare_all(lua_State *L, int definition, const struct luax_source *o
 				rc = luax_complain(own, "params", e,
 					"params: at most %d are allowed", PARAMS_MAX);
 			else
-				rc = declare(L, own, &params[(*n)++], e);
+				rc = library_declare(L, own, &params[(*n)++], e);
 		}
 	lua_settop(L, top);
 	if (!rc && *n)
-		qsort(params, *n, sizeof(*params), by_name);
+		qsort(params, *n, sizeof(*params), library_by_name);
 	return rc;
 }
 

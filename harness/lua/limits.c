@@ -132,7 +132,7 @@ static void raise_timeout(lua_State *L, lua_Debug *ar)
 }
 
 /* Ends the process from a signal handler: the interrupted C function cannot be unwound. */
-static void stop(struct account *a)
+static void limits_stop(struct account *a)
 {
 	const char *function = NULL;
 	char text[800];
@@ -157,7 +157,7 @@ static void on_timer(int signo)
 
 	(void)signo;
 	if (a && a->timed_out) {
-		stop(a);
+		limits_stop(a);
 	} else if (a) {
 		a->timed_out = true;
 		locate(a, NULL);

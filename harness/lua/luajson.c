@@ -39,7 +39,8 @@ void luajson_push(lua_State *L, const json_t *v)
 }
 
 /* '*left' counts down: tables that share others can hold more values than memory has bytes. */
-static int get(lua_State *L, int index, int depth, long *left, json_t **out, struct err *e);
+static int lua_luajson_get(
+	lua_State *L, int index, int depth, long *left, json_t **out, struct err *e);
 
 /* The array or object of the table at 'index'; '*v' is the caller's, even on failure. */
 static int get_table(lua_State *L, int index, int depth, long *left, json_t **v, struct err *e)
@@ -56,7 +57,7 @@ static int get_table(lua_State *L, int index, int depth, long *left, json_t **v,
 	*v = keys == n ? json_array() : json_object();
 	for (lua_Integer i = 1; keys == n && (lua_Unsigned)i <= n && !rc; i++) {
 		lua_rawgeti(L, index, i);
-		rc = get(L, lua_gettop(L), depth + 1, left, &item, e);
+		rc = lua_luajson_get(L, lua_gettop(L), depth + 1, left, &item, e);
 		if (!rc)
 			json_array_append_new(*v, item);
 		lua_pop(L, 1);
@@ -67,14 +68,15 @@ static int get_table(lua_State *L, int index, int depth, long *left, json_t **v,
 		if (lua_type(L, -2) != LUA_TSTRING)
 			rc = err_set(e, -EINVAL, "a table mixes numbered and named entries");
 		else
-			rc = get(L, lua_gettop(L), depth + 1, left, &item, e);
+			rc = lua_luajson_get(L, lua_gettop(L), depth + 1, left, &item, e);
 		if (!rc)
 			json_object_set_new(*v, lua_tostring(L, -2), item);
 	}
 	return rc;
 }
 
-static int get(lua_State *L, int index, int depth, long *left, json_t **out, struct err *e)
+static int lua_luajson_get(
+	lua_State *L, int index, int depth, long *left, json_t **out, struct err *e)
 {
 	json_t *v = NULL;
 	const char *s;
@@ -111,7 +113,7 @@ static int get(lua_State *L, int index, int depth, long *left, json_t **out, str
 int luajson_get(lua_State *L, int index, json_t **out, struct err *e)
 {
 	long left = VALUES_MAX;
-	int top = lua_gettop(L), rc = get(L, lua_absindex(L, index), 0, &left, out, e);
+	int top = lua_gettop(L), rc = lua_luajson_get(L, lua_absindex(L, index), 0, &left, out, e);
 
 	lua_settop(L, top);
 	return rc ? err_blame(e, ERR_SCENARIO, rc) : 0;

@@ -74,8 +74,8 @@ static bool reclaim(struct node *n, struct op *op)
 
 /* Takes the outcome of '*op' after the wait for all ended with 'waited'; '*op' is NULL then if
  * it had not ended. */
-static int collect(struct node *n, struct op **op, int waited, double timeout_s, const char *what,
-	struct err *e)
+static int calls_collect(struct node *n, struct op **op, int waited, double timeout_s,
+	const char *what, struct err *e)
 {
 	int rc;
 
@@ -176,7 +176,7 @@ int node_call_all(struct node_request *requests, size_t n, double timeout_s, str
 		struct node_request *r = &requests[i];
 
 		if (r->rc == 0)
-			r->rc = collect(r->node, &ops[i], waited, timeout_s, r->op, &r->err);
+			r->rc = calls_collect(r->node, &ops[i], waited, timeout_s, r->op, &r->err);
 		if (r->rc == 0)
 			r->result = json_incref(ops[i]->result);
 		if (r->rc < 0 && !rc)
@@ -232,7 +232,7 @@ int node_answered(struct node_asked *a, json_t **result, struct err *e)
 	pthread_mutex_unlock(&a->node->set->lock);
 	if (!done)
 		return 0;
-	rc = collect(a->node, &a->op, 0, 0, a->what, e);
+	rc = calls_collect(a->node, &a->op, 0, 0, a->what, e);
 	if (rc < 0)
 		return rc;
 	*result = json_incref(a->op->result);
@@ -264,8 +264,8 @@ int node_clock_offset(struct node *n, double *offset_s, double *error_s, struct 
 		if (rc < 0)
 			return rc;
 		submit(n, op);
-		rc = collect(n, &op, nodeset_wait(n->set, all_done, &w, timeout_s, 0), timeout_s,
-			"ping", e);
+		rc = calls_collect(n, &op, nodeset_wait(n->set, all_done, &w, timeout_s, 0),
+			timeout_s, "ping", e);
 		if (rc < 0) {
 			op_free(op);
 			return rc;
@@ -356,7 +356,8 @@ static int transfer_all(struct node_transfer *transfers, size_t n, enum op_kind 
 		struct node_transfer *t = &transfers[i];
 
 		if (t->rc == 0)
-			t->rc = collect(t->node, &ops[i], waited, timeout_s, t->remote, &t->err);
+			t->rc = calls_collect(
+				t->node, &ops[i], waited, timeout_s, t->remote, &t->err);
 		if (t->rc < 0 && !rc)
 			rc = first_error(e, t->rc, &t->err);
 		op_free(ops[i]);

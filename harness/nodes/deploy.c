@@ -31,7 +31,7 @@ static bool plain(const char *s)
 		!s[strspn(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._+-")];
 }
 
-static int by_name(const void *a, const void *b)
+static int deploy_by_name(const void *a, const void *b)
 {
 	return strcmp(((const struct bundle_file *)a)->name, ((const struct bundle_file *)b)->name);
 }
@@ -101,7 +101,7 @@ int bundle_load(const char *dir, struct bundle *b, struct err *e)
 		agent |= !strcmp(b->files[i].name, AGENT);
 	if (!agent)
 		return err_set(e, -ENOENT, "there is no " AGENT " in '%s': run make", dir);
-	qsort(b->files, b->n, sizeof(*b->files), by_name);
+	qsort(b->files, b->n, sizeof(*b->files), deploy_by_name);
 	return hash_files(b, e);
 }
 

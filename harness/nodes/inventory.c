@@ -230,7 +230,7 @@ static int find_fs(struct inventory *inv, const struct luax_source *src, struct 
 	return 0;
 }
 
-static int read_all(
+static int inventory_read_all(
 	lua_State *L, const struct luax_source *src, struct inventory *inv, struct err *e)
 {
 	auto_free char *ssh_config = NULL;
@@ -278,7 +278,7 @@ int inventory_load(const char *path, struct inventory **out, struct err *e)
 	inv->bag = bag_new();
 	rc = luax_load_file(L, path, &src, e);
 	if (!rc)
-		rc = read_all(L, &src, inv, e);
+		rc = inventory_read_all(L, &src, inv, e);
 	if (rc)
 		inventory_free(inv);
 	else

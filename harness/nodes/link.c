@@ -72,7 +72,7 @@ void nodeset_link(struct nodeset *set, const struct node_end *ends, size_t n)
 
 /* Tells "FROM WORDS" to the ends in "TO,TO WORDS"; under the lock. A program names each end once,
  * and waits for answers; one that does neither fills this machine's memory. */
-static int pass_on(struct nodeset *set, size_t from, const char *line, struct err *e)
+static int link_pass_on(struct nodeset *set, size_t from, const char *line, struct err *e)
 {
 	const char *words = line + strcspn(line, " ");
 	char *text = alloc_format("%zu%s", from, words);
@@ -110,7 +110,7 @@ int link_take(struct node *n, const json_t *event, struct err *e)
 	pthread_mutex_lock(&set->lock);
 	for (size_t i = 0; handle && line && i < set->n_link && !rc; i++)
 		if (set->link[i].node == n && !strcmp(set->link[i].handle, handle))
-			rc = pass_on(set, i, line, e);
+			rc = link_pass_on(set, i, line, e);
 	pthread_mutex_unlock(&set->lock);
 	return rc ? rc : 1;
 }

@@ -102,7 +102,7 @@ int nodeset_wait(struct nodeset *set, bool (*check)(struct nodeset *, void *), v
 	}
 }
 
-static char *copy(const char *s)
+static char *node_copy(const char *s)
 {
 	return s ? alloc_copy(s) : NULL;
 }
@@ -118,7 +118,7 @@ static char **copy_list(const char *const *list)
 		n++;
 	copies = alloc_zero(n + 1, sizeof(*copies));
 	for (size_t i = 0; i < n; i++)
-		copies[i] = copy(list[i]);
+		copies[i] = node_copy(list[i]);
 	return copies;
 }
 
@@ -133,12 +133,12 @@ static void hop_init(struct hop *h, struct node *n, const struct node_spec *spec
 {
 	*h = (struct hop){
 		.node = n,
-		.address = copy(spec->address),
-		.user = copy(spec->user ? spec->user : "root"),
-		.identity = copy(spec->identity),
-		.auth_socket = copy(spec->auth_socket),
-		.host_key = copy(spec->host_key),
-		.host_key_alias = copy(spec->host_key_alias),
+		.address = node_copy(spec->address),
+		.user = node_copy(spec->user ? spec->user : "root"),
+		.identity = node_copy(spec->identity),
+		.auth_socket = node_copy(spec->auth_socket),
+		.host_key = node_copy(spec->host_key),
+		.host_key_alias = node_copy(spec->host_key_alias),
 		.identities = copy_list(spec->identities),
 		.known_hosts = copy_list(spec->known_hosts),
 		.identities_only = spec->identities_only,
@@ -167,7 +167,7 @@ static void hop_clear(struct hop *h)
 static int node_init(struct node *n, const struct node_spec *spec, struct err *e)
 {
 	n->fd = -1;
-	n->name = copy(spec->name);
+	n->name = node_copy(spec->name);
 	n->sudo = spec->sudo;
 	n->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	n->hops = alloc_zero(spec->n_jumps + 1, sizeof(*n->hops));

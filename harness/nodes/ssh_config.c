@@ -207,7 +207,7 @@ static int expand_list(const char **list, const struct tokens *t, struct err *e)
 }
 
 /* One line of ssh -G: keyword (lower case), value. */
-static void take_line(const struct tokens *t, char *line)
+static void ssh_config_take_line(const struct tokens *t, char *line)
 {
 	struct ssh_settings *s = t->s;
 	const struct {
@@ -307,7 +307,7 @@ int ssh_config_lookup(struct ssh_config *c, const char *destination, const char 
 		return rc;
 	for (line = output ? strtok_r(output, "\n", &rest) : NULL; line;
 		line = strtok_r(NULL, "\n", &rest))
-		take_line(&t, line);
+		ssh_config_take_line(&t, line);
 	if (!s.host_name)
 		s.host_name = bag_keep(bag, alloc_copy(destination));
 	if (!s.port || s.port > 65535)

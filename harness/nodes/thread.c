@@ -139,7 +139,8 @@ static int take_hello(struct node *n, json_t *msg, struct err *e)
 	return 0;
 }
 
-static int take_line(struct node *n, const char *line, size_t len, int64_t got_ns, struct err *e)
+static int thread_take_line(
+	struct node *n, const char *line, size_t len, int64_t got_ns, struct err *e)
 {
 	json_t *msg = json_loadb(line, len, 0, NULL);
 	const char *event = json_string_value(json_object_get(msg, "event"));
@@ -188,7 +189,7 @@ static int take_input(struct node *n, const char *data, size_t len, struct err *
 	for (; nl && !rc; nl = memchr(start, '\n', (size_t)(n->in + n->in_len - start))) {
 		if (nl - start > NODE_LINE_MAX)
 			break;
-		rc = take_line(n, start, (size_t)(nl - start), got_ns, e);
+		rc = thread_take_line(n, start, (size_t)(nl - start), got_ns, e);
 		start = nl + 1;
 	}
 	n->in_len -= (size_t)(start - n->in);
@@ -353,7 +354,7 @@ static double next_turn_s(const struct node *n, double bye_until_s)
 	return n->ping_s && n->ping_s + limit_s < until_s ? n->ping_s + limit_s : until_s;
 }
 
-static int serve(struct node *n, struct err *e)
+static int thread_serve(struct node *n, struct err *e)
 {
 	double bye_until_s = 0;
 	int rc;
@@ -472,7 +473,7 @@ void *node_thread(void *arg)
 
 	rc = bring_up(n, &why);
 	if (!rc)
-		rc = serve(n, &why);
+		rc = thread_serve(n, &why);
 	/* A dead connection is not worth waiting for. */
 	if (rc == -ETIMEDOUT && n->fd >= 0)
 		shutdown(n->fd, SHUT_RDWR);

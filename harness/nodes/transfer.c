@@ -227,7 +227,7 @@ void transfer_begin(struct node *n, struct op *op)
 }
 
 /* As take_message; '*moved' if any byte did. */
-static int advance(struct transfer *t, bool *moved)
+static int transfer_advance(struct transfer *t, bool *moved)
 {
 	double limit_s = t->there.node->set->opt.timeout_s;
 	char data[NODE_SLICE + 1];
@@ -263,7 +263,7 @@ bool transfer_step(struct node *n)
 	pthread_mutex_lock(&n->set->lock);
 	abandoned = t->op->abandoned;
 	pthread_mutex_unlock(&n->set->lock);
-	rc = abandoned ? -ECANCELED : advance(t, &moved);
+	rc = abandoned ? -ECANCELED : transfer_advance(t, &moved);
 	if (rc == 1)
 		return moved;
 	/* Where the node is lost, transfer_abort comes with the reason. */

@@ -193,7 +193,7 @@ static int replay_start(struct replay *r, struct err *e)
 	return cluster_blame(rc, e);
 }
 
-static void on_event(void *ctx, struct node *n, const json_t *event)
+static void replay_on_event(void *ctx, struct node *n, const json_t *event)
 {
 	struct replay *r = ctx;
 	const char *what = jget_text(event, "event"), *handle = jget_text(event, "handle");
@@ -222,7 +222,7 @@ static int replay_watch(struct replay *r, struct err *e)
 	size_t left, failed;
 
 	for (;;) {
-		node_events(r->cluster->set, 0.25, on_event, r);
+		node_events(r->cluster->set, 0.25, replay_on_event, r);
 		count_ends(r, &left, &failed);
 		if (*r->o->interrupted)
 			return signals_interrupted(e);
@@ -262,7 +262,7 @@ static int complaint(struct replay *r, const char *folder, struct err *e)
 	return 0;
 }
 
-static int fetch(struct replay *r, const char *folder, struct err *e)
+static int replay_fetch(struct replay *r, const char *folder, struct err *e)
 {
 	struct node_transfer *all = alloc_zero(2 * r->n, sizeof(*all));
 	char **paths = alloc_zero(2 * r->n + 1, sizeof(*paths));
@@ -295,14 +295,14 @@ static int merge(struct replay *r, const char *folder, struct err *e)
 	return rc ? err_blame(e, ERR_CLUSTER, rc) : 0;
 }
 
-static int collect(struct replay *r, struct err *e)
+static int replay_collect(struct replay *r, struct err *e)
 {
 	char folder[] = "/tmp/culprit-replay-XXXXXX";
 	int rc = 0;
 
 	if (!mkdtemp(folder))
 		return err_errno(e, -errno, "cannot make a folder in /tmp");
-	rc = fetch(r, folder, e) ?: complaint(r, folder, e) ?: merge(r, folder, e);
+	rc = replay_fetch(r, folder, e) ?: complaint(r, folder, e) ?: merge(r, folder, e);
 	file_remove_tree(folder, NULL);
 	return rc;
 }
@@ -334,7 +334,7 @@ static int on_nodes(struct replay *r, size_t ranks, struct err *e)
 	if (rc)
 		return rc;
 	name_root(r);
-	rc = put_trace(r, e) ?: replay_start(r, e) ?: replay_watch(r, e) ?: collect(r, e);
+	rc = put_trace(r, e) ?: replay_start(r, e) ?: replay_watch(r, e) ?: replay_collect(r, e);
 	replay_finish(r);
 	return rc;
 }

@@ -211,7 +211,7 @@ static long put_fd(struct stage *s, const struct app_op *op, bool close_it)
 
 /* ---- calls ---- */
 
-static const char *path_of(const struct stage *s, uint32_t file)
+static const char *calls_path_of(const struct stage *s, uint32_t file)
 {
 	const char *path = file == APP_NO_FILE ? "" : app_file(s->trace, file)->path;
 
@@ -228,7 +228,7 @@ static long do_open(struct player *p, const struct app_op *op)
 	struct stage *s = p->stage;
 	int flags = native_flags(s, op->flags), fd;
 
-	fd = files_open(&s->files, path_of(s, op->file), flags, op->mode);
+	fd = files_open(&s->files, calls_path_of(s, op->file), flags, op->mode);
 	if (fd < 0) {
 		fd = -errno;
 		if (op->handle)
@@ -264,7 +264,7 @@ static long do_truncate(struct player *p, const struct app_op *op, int fd)
 
 	if (op->handle)
 		return of_errno(ftruncate(fd, (off_t)op->size));
-	fd = files_open(&s->files, path_of(s, op->file), O_WRONLY, 0);
+	fd = files_open(&s->files, calls_path_of(s, op->file), O_WRONLY, 0);
 	if (fd < 0)
 		return -errno;
 	rc = of_errno(ftruncate(fd, (off_t)op->size));
@@ -278,7 +278,7 @@ static long do_stat(struct player *p, const struct app_op *op, int fd)
 	struct stat st;
 
 	return of_errno(op->handle ? fstat(fd, &st)
-				   : fstatat(s->files.root_fd, path_of(s, op->file), &st,
+				   : fstatat(s->files.root_fd, calls_path_of(s, op->file), &st,
 					     AT_SYMLINK_NOFOLLOW));
 }
 
@@ -286,7 +286,7 @@ static long do_call(struct player *p, const struct app_op *op, int fd)
 {
 	struct stage *s = p->stage;
 	int root = s->files.root_fd;
-	const char *path = path_of(s, op->file);
+	const char *path = calls_path_of(s, op->file);
 	uint64_t listed = op->size && op->size < READDIR_MOST ? op->size : READDIR_MOST;
 
 	switch (op->call) {
@@ -302,7 +302,7 @@ static long do_call(struct player *p, const struct app_op *op, int fd)
 	case APP_TRUNCATE: return do_truncate(p, op, fd);
 	case APP_STAT: return do_stat(p, op, fd);
 	case APP_UNLINK: return of_errno(unlinkat(root, path, 0));
-	case APP_RENAME: return of_errno(renameat(root, path, root, path_of(s, op->file2)));
+	case APP_RENAME: return of_errno(renameat(root, path, root, calls_path_of(s, op->file2)));
 	case APP_MKDIR: return of_errno(mkdirat(root, path, op->mode));
 	case APP_RMDIR: return of_errno(unlinkat(root, path, AT_REMOVEDIR));
 	case APP_READDIR: return of_errno(syscall(SYS_getdents64, fd, p->buffer, listed));

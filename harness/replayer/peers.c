@@ -123,7 +123,7 @@ static void fail_here(struct peers *p, const char *words)
 }
 
 /* Writes "TO WORDS"; a node that cannot write any more is told so by its listener. */
-static void say(struct peers *p, const char *to, const char *words)
+static void peers_say(struct peers *p, const char *to, const char *words)
 {
 	char line[LINE_MOST + 1];
 	int n = snprintf(line, sizeof(line), "%s %s", to, words);
@@ -152,7 +152,7 @@ static void say_all(struct peers *p, const char *words)
 
 		snprintf(to, sizeof(to), "%u", i);
 		if (i != p->me)
-			say(p, to, words);
+			peers_say(p, to, words);
 	}
 }
 
@@ -216,7 +216,7 @@ static void take_answer(struct peers *p, const char *words)
 }
 
 /* "FROM k WORDS". Lines that are none of ours are passed over. */
-static void take_line(struct peers *p, char *line)
+static void peers_take_line(struct peers *p, char *line)
 {
 	char *kind, *words, answer[64], to[16];
 	unsigned from;
@@ -238,7 +238,7 @@ static void take_line(struct peers *p, char *line)
 	case 'q':
 		snprintf(to, sizeof(to), "%u", from);
 		snprintf(answer, sizeof(answer), "a %.40s", words);
-		say(p, to, answer);
+		peers_say(p, to, answer);
 		break;
 	default: break;
 	}
@@ -286,7 +286,7 @@ static void *listen_to_others(void *arg)
 		n += (size_t)got;
 		while ((newline = memchr(begin, '\n', n - (size_t)(begin - buf)))) {
 			*newline = '\0';
-			take_line(p, begin);
+			peers_take_line(p, begin);
 			begin = newline + 1;
 		}
 		n -= (size_t)(begin - buf);
@@ -459,14 +459,14 @@ static void tell_needs(struct peers *p, uint32_t thread, uint64_t ops)
 		if (again)
 			continue;
 		if (n + 12 > sizeof(to)) {
-			say(p, to, words);
+			peers_say(p, to, words);
 			n = 0;
 		}
 		n += (size_t)snprintf(
 			to + n, sizeof(to) - n, "%s%u", n ? "," : "", s->list[s->next].node);
 	}
 	if (n)
-		say(p, to, words);
+		peers_say(p, to, words);
 }
 
 void peers_completed(struct peers *p, uint32_t thread, uint64_t ops)
@@ -568,7 +568,7 @@ int peers_barrier(struct peers *p, const char *what, struct err *e)
 		: rc;
 }
 
-static int by_number(const void *a, const void *b)
+static int peers_by_number(const void *a, const void *b)
 {
 	const int64_t *x = a, *y = b;
 
@@ -588,7 +588,7 @@ int peers_round_trip(struct peers *p, double *seconds, struct err *e)
 		p->answered_ns = -1;
 		pthread_mutex_unlock(&p->lock);
 		snprintf(words, sizeof(words), "q %lld", (long long)now_ns());
-		say(p, to, words);
+		peers_say(p, to, words);
 		pthread_mutex_lock(&p->lock);
 		while (!rc && p->answered_ns < 0)
 			rc = wait_change(p, &p->changed, e);
@@ -597,7 +597,7 @@ int peers_round_trip(struct peers *p, double *seconds, struct err *e)
 	}
 	if (rc || p->n < 2)
 		return rc;
-	qsort(took, QUESTIONS, sizeof(*took), by_number);
+	qsort(took, QUESTIONS, sizeof(*took), peers_by_number);
 	*seconds = (double)took[QUESTIONS / 2] / 1e9;
 	return 0;
 }

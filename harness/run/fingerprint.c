@@ -34,7 +34,7 @@ int fingerprint_take(struct cluster *c, json_t **out, struct err *e)
 #define WORDS_SHOWN 160 /* characters of what has changed */
 
 /* Is 'text' one of the list's? */
-static bool has(const json_t *list, const char *text)
+static bool fingerprint_has(const json_t *list, const char *text)
 {
 	const json_t *v;
 	size_t i;
@@ -53,7 +53,7 @@ static const char *first_not_in(const json_t *list, const json_t *other)
 	size_t i;
 
 	json_array_foreach((json_t *)list, i, v) {
-		if (!has(other, json_string_value(v)))
+		if (!fingerprint_has(other, json_string_value(v)))
 			return json_string_value(v);
 	}
 	return NULL;
@@ -104,7 +104,7 @@ static const char *renewed(
 		const char *candidate = json_string_value(v);
 
 		if (name_length(l, candidate) == n && !strncmp(candidate, text, (size_t)n) &&
-			!has(other, candidate))
+			!fingerprint_has(other, candidate))
 			return candidate;
 	}
 	return NULL;

@@ -333,7 +333,7 @@ static int check_state(struct gate *g, json_t *report, struct err *e)
 }
 
 /* Events of an attempt that has ended are dropped. */
-static void on_event(void *ctx, struct node *n, const json_t *event)
+static void gates_on_event(void *ctx, struct node *n, const json_t *event)
 {
 	(void)ctx;
 	(void)n;
@@ -346,8 +346,8 @@ static int wait_window(struct gate *g, double begin, struct err *e)
 
 	for (double left; (left = until - clock_mono_s()) > 0;) {
 		if (*g->interrupted ||
-			node_events(g->cluster->set, left > 0.25 ? 0.25 : left, on_event, NULL) ==
-				-EINTR)
+			node_events(g->cluster->set, left > 0.25 ? 0.25 : left, gates_on_event,
+				NULL) == -EINTR)
 			return signals_interrupted(e);
 		if (cluster_lost(g->cluster, e))
 			return -ENOTCONN;

@@ -365,7 +365,7 @@ static int make_folders(const struct trial *t, struct err *e)
 }
 
 /* Forgets a log that is not there. */
-static void drop(struct trial *t, const struct node_transfer *file)
+static void recorder_drop(struct trial *t, const struct node_transfer *file)
 {
 	const char *number = strstr(file->local, "/recorder.") + strlen("/recorder.");
 	json_t *logs = json_array_get(t->recorder.remote, strtoul(number, NULL, 10) - 1);
@@ -378,7 +378,7 @@ static void drop(struct trial *t, const struct node_transfer *file)
 }
 
 /* All at once; if that fails, one by one, without those that cannot be had. */
-static int fetch(struct trial *t, struct transfers *all, struct err *e)
+static int run_recorder_fetch(struct trial *t, struct transfers *all, struct err *e)
 {
 	struct err why;
 
@@ -393,7 +393,7 @@ static int fetch(struct trial *t, struct transfers *all, struct err *e)
 		if (!node_fetch_all(&all->list[i], 1, FETCH_TIMEOUT_S, &why))
 			continue;
 		recorder_trouble(t, "%s", why.text);
-		drop(t, &all->list[i]);
+		recorder_drop(t, &all->list[i]);
 	}
 	return 0;
 }
@@ -408,7 +408,7 @@ int recorder_fetch(struct trial *t, struct err *e)
 	t->recorder.remote = paths;
 	rc = rc ?: recorder_each_file(t, add_transfer, &all, e);
 	t->recorder.remote = own;
-	rc = rc ?: fetch(t, &all, e) ?: recorder_each_file(t, recorder_look, t, e);
+	rc = rc ?: run_recorder_fetch(t, &all, e) ?: recorder_each_file(t, recorder_look, t, e);
 	while (all.n)
 		free((char *)all.list[--all.n].local);
 	free(all.list);

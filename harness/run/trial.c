@@ -123,7 +123,7 @@ static struct job *find_job(struct trial *t, const struct node *n, const char *h
 }
 
 /* Messages that agents send by themselves: a job ended, or the guard undid an act. */
-static void on_event(void *ctx, struct node *n, const json_t *event)
+static void trial_on_event(void *ctx, struct node *n, const json_t *event)
 {
 	struct trial *t = ctx;
 	const char *what = jget_text(event, "event");
@@ -171,7 +171,7 @@ static int trial_watch(struct trial *t, double wait_s, struct err *e)
 		wait_s > POLL_S      ? POLL_S
 			: wait_s > 0 ? wait_s
 				     : 0,
-		on_event, t);
+		trial_on_event, t);
 	if (cluster_lost(t->x->cluster, e))
 		return -ENOTCONN;
 	if (!t->is_spoilt)

@@ -308,7 +308,7 @@ static int fit_tracer(struct scenario *s, const char *name, struct tracing *out,
 	return 0;
 }
 
-static bool has(struct loading *r, const char *key)
+static bool scenario_has(struct loading *r, const char *key)
 {
 	bool there = lua_getfield(r->L, 1, key) != LUA_TNIL;
 
@@ -326,16 +326,17 @@ static int check_kind(struct loading *r)
 
 	if (s->measure == MEASURE_VERDICTS) {
 		for (const char *const *key = verdicts; *key; key++)
-			if (!has(r, *key))
+			if (!scenario_has(r, *key))
 				return luax_complain(
 					r->src, NULL, r->e, "scenario: '%s' is missing", *key);
-		return !has(r, "tracers") ? 0
-					  : luax_complain(r->src, "tracers", r->e,
-						    "'tracers' is for measure = \"runtime\"; "
-						    "verdicts have one 'tracer'");
+		return !scenario_has(r, "tracers")
+			? 0
+			: luax_complain(r->src, "tracers", r->e,
+				  "'tracers' is for measure = \"runtime\"; "
+				  "verdicts have one 'tracer'");
 	}
 	for (const char *const *key = not_runtime; *key; key++)
-		if (has(r, *key))
+		if (scenario_has(r, *key))
 			return luax_complain(r->src, *key, r->e,
 				"a scenario that measures run times has no '%s'", *key);
 	for (size_t i = 0; i < s->n_tracers; i++)

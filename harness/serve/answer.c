@@ -51,7 +51,7 @@ static json_t *answer_value_of(const struct query_cell *c)
 	}
 }
 
-static double number_of(const struct query_cell *c)
+static double answer_number_of(const struct query_cell *c)
 {
 	return c->type == CELL_INT ? (double)c->number : c->type == CELL_REAL ? c->real : NAN;
 }
@@ -76,13 +76,13 @@ static int answer_take(void *ctx, int n, const struct query_cell *cells, struct 
 
 	if (t->chart != VIEW_TABLE && cells[0].type == CELL_NULL)
 		return 0;
-	if (t->chart != VIEW_TABLE && isnan(number_of(&cells[0])))
+	if (t->chart != VIEW_TABLE && isnan(answer_number_of(&cells[0])))
 		return err_set(e, -EINVAL, "the first column of a %s is t, a number",
 			view_charts[t->chart]);
 	if (t->dots) {
 		text_clean(n > 2 && cells[2].type == CELL_TEXT ? cells[2].text : "", series,
 			sizeof(series));
-		dots_add(t->dots, number_of(&cells[0]), number_of(&cells[1]), series);
+		dots_add(t->dots, answer_number_of(&cells[0]), answer_number_of(&cells[1]), series);
 		return 0;
 	}
 	if (json_array_size(t->rows) == t->most)

@@ -64,7 +64,7 @@ static size_t answer_cache_find(const struct answer_cache *k, const char *key)
 	return i;
 }
 
-static char *copy(const char *text, size_t size)
+static char *answer_cache_copy(const char *text, size_t size)
 {
 	char *out = alloc_zero(size + 1, 1);
 
@@ -84,7 +84,7 @@ char *answer_cache_get(struct answer_cache *k, const char *key, size_t *size)
 		e = k->entries[i];
 		memmove(&k->entries[i], &k->entries[i + 1], (k->n - i - 1) * sizeof(e));
 		k->entries[k->n - 1] = e;
-		out = copy(e.text, e.size);
+		out = answer_cache_copy(e.text, e.size);
 		*size = e.size;
 	}
 	pthread_mutex_unlock(&k->lock);
@@ -93,7 +93,7 @@ char *answer_cache_get(struct answer_cache *k, const char *key, size_t *size)
 
 void answer_cache_put(struct answer_cache *k, const char *key, const char *text, size_t size)
 {
-	const struct entry e = {alloc_copy(key), copy(text, size), size};
+	const struct entry e = {alloc_copy(key), answer_cache_copy(text, size), size};
 	size_t i;
 
 	pthread_mutex_lock(&k->lock);

@@ -116,7 +116,7 @@ static void put_three(const json_t *row, size_t measure, const char *unit, FILE 
 	put_ratio(a, b, f);
 }
 
-static void put_head(const json_t *table, int width, FILE *f)
+static void compare_text_put_head(const json_t *table, int width, FILE *f)
 {
 	const json_t *m;
 	char name[32];
@@ -143,7 +143,7 @@ static void put_rows(const json_t *table, long most, FILE *f)
 	const int width = width_of(rows, most, jget_text(table, "key"));
 	size_t i, k;
 
-	put_head(table, width, f);
+	compare_text_put_head(table, width, f);
 	json_array_foreach(rows, i, row) {
 		if ((long)i == most) {
 			fprintf(f, "  ... %zu more (--limit)\n", json_array_size(rows) - i);
@@ -174,7 +174,7 @@ static void put_summary(const json_t *table, FILE *f)
 	}
 }
 
-static void put_table(const json_t *table, long most, FILE *f)
+static void compare_text_put_table(const json_t *table, long most, FILE *f)
 {
 	fprintf(f, "\n%s\n", jget_text(table, "title"));
 	if (!json_array_size(jget(table, "rows")))
@@ -196,5 +196,5 @@ void compare_text(const json_t *compared, long rows, FILE *f)
 			jget_text(jget(compared, sides[i]), "name"),
 			jget_real(jget(compared, sides[i]), "seconds"));
 	json_array_foreach(jget(compared, "tables"), i, table)
-		put_table(table, rows, f);
+		compare_text_put_table(table, rows, f);
 }

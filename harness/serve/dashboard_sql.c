@@ -102,7 +102,7 @@ static void scope(FILE *f, const char *table)
 		table);
 }
 
-static void put_table(FILE *f, const struct query_table *t, const char *sql)
+static void dashboard_sql_put_table(FILE *f, const struct query_table *t, const char *sql)
 {
 	const char *comma = "";
 
@@ -171,7 +171,7 @@ static bool put_source(FILE *f, const struct token *name, const char *sql)
 		if (t->summed)
 			put_totals(f, t, sql);
 		else
-			put_table(f, t, sql);
+			dashboard_sql_put_table(f, t, sql);
 		return true;
 	}
 	return false;

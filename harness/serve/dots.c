@@ -109,7 +109,7 @@ static void coarsen(struct dots *d)
 	halve(d, true);
 }
 
-static int64_t step(double v, double size)
+static int64_t dots_step(double v, double size)
 {
 	v = floor(v / size);
 	return v < -4e18 ? INT64_MIN / 2 : v > 4e18 ? INT64_MAX / 2 : (int64_t)v;
@@ -119,7 +119,8 @@ void dots_add(struct dots *d, double x, double y, const char *series)
 {
 	if (!isfinite(x) || !isfinite(y))
 		return;
-	dots_put(d, (struct dot){step(x, d->dx), step(y, d->dy), 1, series_of(d, series)});
+	dots_put(
+		d, (struct dot){dots_step(x, d->dx), dots_step(y, d->dy), 1, series_of(d, series)});
 	while (d->n > d->most)
 		coarsen(d);
 }

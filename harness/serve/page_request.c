@@ -29,7 +29,8 @@ static int whole(const struct loopback_request *r, const char *name, int64_t lea
 	return 0;
 }
 
-static int text(const struct loopback_request *r, const char *name, const char **out, struct err *e)
+static int page_request_text(
+	const struct loopback_request *r, const char *name, const char **out, struct err *e)
 {
 	const char *given = loopback_argument(r, name);
 
@@ -57,11 +58,11 @@ int page_request_read(const struct loopback_request *r, struct page_request *out
 	rc = rc ?: whole(r, "points", 10, 2000, &points, e);
 	rc = rc ?: whole(r, "other", 0, INT64_MAX, &a.other, e);
 	rc = rc ?: whole(r, "per_second", 0, 1, &per_second, e);
-	rc = rc ?: text(r, "node", &a.focus.node, e);
-	rc = rc ?: text(r, "call", &a.focus.call, e);
-	rc = rc ?: text(r, "class", &a.focus.class, e);
-	rc = rc ?: text(r, "thread", &a.focus.thread, e);
-	rc = rc ?: text(r, "path", &a.focus.path, e);
+	rc = rc ?: page_request_text(r, "node", &a.focus.node, e);
+	rc = rc ?: page_request_text(r, "call", &a.focus.call, e);
+	rc = rc ?: page_request_text(r, "class", &a.focus.class, e);
+	rc = rc ?: page_request_text(r, "thread", &a.focus.thread, e);
+	rc = rc ?: page_request_text(r, "path", &a.focus.path, e);
 	if (!rc && from > to)
 		rc = err_set(e, -EINVAL, "'from' lies behind 'to'");
 	if (rc)

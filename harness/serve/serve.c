@@ -161,7 +161,7 @@ static uint64_t generation_of(struct subject *of)
 }
 
 /* All that the answer depends on. Texts come last, each behind its length. */
-static char *key_of(struct serve *s, const struct route *route, const struct page_request *a)
+static char *serve_key_of(struct serve *s, const struct route *route, const struct page_request *a)
 {
 	const struct query_focus *f = &a->focus;
 	const char *chart = loopback_argument(a->request, "chart");
@@ -192,7 +192,7 @@ static char *key_of(struct serve *s, const struct route *route, const struct pag
 static void answer_route(struct serve *s, const struct route *route, const struct page_request *a,
 	struct loopback_answer *out)
 {
-	auto_free char *key = route->kept ? key_of(s, route, a) : NULL;
+	auto_free char *key = route->kept ? serve_key_of(s, route, a) : NULL;
 	char *text;
 	size_t size;
 	struct err e;
@@ -239,7 +239,7 @@ static void answer_timeline(
 	}
 }
 
-static void answer(
+static void serve_answer(
 	void *ctx, const char *path, const struct loopback_request *r, struct loopback_answer *out)
 {
 	struct serve *s = ctx;
@@ -292,7 +292,7 @@ int serve_open(const struct serve_spec *spec, struct serve **out, struct err *e)
 		.timeout_s = (unsigned)(2 * spec->timeout_s) + 30,
 		.body_max = SERVE_SQL_MAX,
 		.threads = true,
-		.answer = answer,
+		.answer = serve_answer,
 		.ctx = s};
 	int rc;
 

@@ -27,7 +27,7 @@ static struct query_param whole_param(const char *name, int64_t v)
 	return (struct query_param){.name = name, .type = v ? PARAM_INT : PARAM_NULL, .number = v};
 }
 
-static int64_t cell_of(const struct snapshot *snap, int64_t attempt)
+static int64_t serve_ask_cell_of(const struct snapshot *snap, int64_t attempt)
 {
 	const json_t *row;
 	size_t i;
@@ -59,7 +59,7 @@ static int question_new(struct serve *s, const struct page_request *a, const str
 	out->params[1] = real_param(":from_s", (double)from / 1e9);
 	out->params[2] = real_param(":to_s", (double)to / 1e9);
 	out->params[3] = whole_param(":attempt", a->attempt);
-	out->params[4] = whole_param(":cell", cell_of(snap, a->attempt));
+	out->params[4] = whole_param(":cell", serve_ask_cell_of(snap, a->attempt));
 	out->params[5] = (struct query_param){.name = NULL};
 	out->spec = plain;
 	out->spec.focus = a->focus;

@@ -56,7 +56,7 @@ static json_t *extent_json(const struct query_extent *x)
 		(json_int_t)x->last_ns, "records", (json_int_t)x->records);
 }
 
-static bool is_among(const json_t *all, const json_t *one)
+static bool serve_state_is_among(const json_t *all, const json_t *one)
 {
 	const json_t *v;
 	size_t i;
@@ -77,7 +77,7 @@ static json_t *nodes_json(const struct snapshot *snap, int64_t attempt)
 		if (!log->node || (attempt && log->attempt != attempt))
 			continue;
 		one = answer_text(log->node);
-		if (!is_among(all, one))
+		if (!serve_state_is_among(all, one))
 			json_array_append(all, one);
 		json_decref(one);
 	}

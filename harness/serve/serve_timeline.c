@@ -9,7 +9,7 @@
 #include "harness/serve/serve_impl.h"
 #include "harness/timeline/cell.h"
 
-static int64_t cell_of(struct subject *session, int64_t *attempt)
+static int64_t serve_timeline_cell_of(struct subject *session, int64_t *attempt)
 {
 	struct snapshot *snap = subject_get(session);
 	int64_t cell = 0;
@@ -58,7 +58,7 @@ int serve_timeline(
 
 	if (!folder)
 		return err_set(e, -ENOENT, "these are logs: a timeline is of a run's cell");
-	if (!(cell = cell_of(s->spec.session, &attempt)))
+	if (!(cell = serve_timeline_cell_of(s->spec.session, &attempt)))
 		return err_set(e, -ENOENT, "the run has no such attempt");
 	rc = store_open(folder, &store, e) ?: cell_choose(store, cell, 0, &row, e);
 	if (!rc && jget_int(row, "attempt") != attempt)

@@ -25,7 +25,7 @@ json_t *subject_clean(const char *s)
 	return json_string(out);
 }
 
-static const json_t *cell_of(const struct snapshot *snap, int64_t number)
+static const json_t *subject_attempts_cell_of(const struct snapshot *snap, int64_t number)
 {
 	const json_t *row;
 	size_t i;
@@ -51,7 +51,7 @@ static bool is_faulty(const json_t *cell)
 }
 
 /* "disk-hog on s2 under ddw"; "recording": a capture, which has no fault. */
-static char *text_of(const json_t *cell, const json_t *victims)
+static char *subject_attempts_text_of(const json_t *cell, const json_t *victims)
 {
 	const char *workload = jget_text(cell, "workload");
 	const json_t *v;
@@ -74,9 +74,9 @@ static char *text_of(const json_t *cell, const json_t *victims)
 
 char *subject_cell_title(const struct snapshot *snap, int64_t number, int64_t attempt)
 {
-	const json_t *cell = cell_of(snap, number);
+	const json_t *cell = subject_attempts_cell_of(snap, number);
 	auto_json json_t *victims = victims_of(cell);
-	auto_free char *text = text_of(cell, victims);
+	auto_free char *text = subject_attempts_text_of(cell, victims);
 
 	return attempt > 1
 		? alloc_format("cell %lld.%lld: %s", (long long)number, (long long)attempt, text)
@@ -85,7 +85,7 @@ char *subject_cell_title(const struct snapshot *snap, int64_t number, int64_t at
 
 char *subject_cell_victim(const struct snapshot *snap, int64_t number)
 {
-	auto_json json_t *victims = victims_of(cell_of(snap, number));
+	auto_json json_t *victims = victims_of(subject_attempts_cell_of(snap, number));
 	const char *first = json_string_value(json_array_get(victims, 0));
 
 	return first ? alloc_copy(first) : NULL;
@@ -153,7 +153,7 @@ static void mark_fault(const struct marking *m, const json_t *row)
 }
 
 /* When the server was first indicted; without a time, at the end. */
-static double moment(const json_t *verdict, const char *server, double end_s)
+static double subject_attempts_moment(const json_t *verdict, const char *server, double end_s)
 {
 	const json_t *time = jget(verdict, "time_s");
 
@@ -163,7 +163,7 @@ static double moment(const json_t *verdict, const char *server, double end_s)
 								    : end_s;
 }
 
-static bool is_among(const json_t *names, const char *name)
+static bool subject_attempts_is_among(const json_t *names, const char *name)
 {
 	const json_t *one;
 	size_t i;
@@ -205,14 +205,16 @@ static void mark_verdict(const struct marking *m, const json_t *row)
 	json_array_foreach((json_t *)indicted, i, one) {
 		const char *server = json_is_string(one) ? json_string_value(one) : "?";
 
-		mark_said(m, detector, server, server, moment(verdict, server, m->end_s),
-			json_boolean(is_among(m->victims, server)));
+		mark_said(m, detector, server, server,
+			subject_attempts_moment(verdict, server, m->end_s),
+			json_boolean(subject_attempts_is_among(m->victims, server)));
 	}
 }
 
 json_t *subject_marks(const struct snapshot *snap, const json_t *row)
 {
-	auto_json json_t *victims = victims_of(cell_of(snap, jget_int(row, "cell")));
+	auto_json json_t *victims = victims_of(
+		subject_attempts_cell_of(snap, jget_int(row, "cell")));
 	auto_free char *title = subject_cell_title(
 		snap, jget_int(row, "cell"), jget_int(row, "number"));
 	const struct marking m = {.marks = json_array(),
@@ -254,10 +256,10 @@ static bool goes_on(const struct snapshot *snap, int64_t attempt)
 
 static json_t *attempt_of(const struct snapshot *snap, const json_t *row)
 {
-	const json_t *cell = cell_of(snap, jget_int(row, "cell"));
+	const json_t *cell = subject_attempts_cell_of(snap, jget_int(row, "cell"));
 	const char *outcome = jget_text(row, "outcome");
 	auto_json json_t *victims = victims_of(cell);
-	auto_free char *text = text_of(cell, victims);
+	auto_free char *text = subject_attempts_text_of(cell, victims);
 
 	return json_pack("{s:I, s:I, s:I, s:o, s:b, s:o, s:I, s:b, s:b, s:o}", "attempt",
 		(json_int_t)jget_int(row, "id"), "cell", (json_int_t)jget_int(row, "cell"),

@@ -21,11 +21,11 @@ const char *const view_charts[VIEW_CHARTS] = {"line", "area", "bars", "heat", "d
 const struct query_param view_params[] = {{.name = ":slot_s"}, {.name = ":from_s"},
 	{.name = ":to_s"}, {.name = ":attempt"}, {.name = ":cell"}, {.name = NULL}};
 
-static void wrong(struct view *v, int line, const char *fmt, ...)
+static void views_wrong(struct view *v, int line, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
 /* The first thing that is wrong is the one that is told. */
-static void wrong(struct view *v, int line, const char *fmt, ...)
+static void views_wrong(struct view *v, int line, const char *fmt, ...)
 {
 	char text[1024];
 	va_list ap;
@@ -74,14 +74,14 @@ static void take_chart(struct view *v, const char *value, int line)
 			v->chart = (enum view_chart)i;
 			return;
 		}
-	wrong(v, line, "chart is line, area, bars, heat, dots or table, not '%.40s'", value);
+	views_wrong(v, line, "chart is line, area, bars, heat, dots or table, not '%.40s'", value);
 }
 
 static void take_word(
 	struct view *v, const char *key, const char *value, const char *word, bool *to, int line)
 {
 	if (strcmp(value, word) != 0)
-		wrong(v, line, "%s is %s or left out, not '%.40s'", key, word, value);
+		views_wrong(v, line, "%s is %s or left out, not '%.40s'", key, word, value);
 	*to = true;
 }
 
@@ -92,7 +92,7 @@ static void take_order(struct view *v, const char *value, int line)
 	errno = 0;
 	v->order = strtol(value, &end, 10);
 	if (!*value || *end || errno || v->order < 0)
-		wrong(v, line, "order is a whole number, not '%.40s'", value);
+		views_wrong(v, line, "order is a whole number, not '%.40s'", value);
 }
 
 static void views_take(struct view *v, const char *key, const char *value, int line)
@@ -116,16 +116,17 @@ static void views_take(struct view *v, const char *key, const char *value, int l
 	else if (!strcmp(key, "order"))
 		take_order(v, value, line);
 	else if ((near = near_match(key, keys)))
-		wrong(v, line, "there is no '%.40s' in a view; did you mean '%s'?", key, near);
+		views_wrong(
+			v, line, "there is no '%.40s' in a view; did you mean '%s'?", key, near);
 	else
-		wrong(v, line,
+		views_wrong(v, line,
 			"there is no '%.40s' in a view: title, chart, unit, about, scale, "
 			"needs, order, query",
 			key);
 }
 
 /* The lines before the query. Returns what follows "query:", or NULL. */
-static char *read_head(struct view *v, char *text)
+static char *views_read_head(struct view *v, char *text)
 {
 	char *next, *colon, *line;
 	int n = 0;
@@ -145,19 +146,19 @@ static char *read_head(struct view *v, char *text)
 			continue;
 		colon = strchr(line, ':');
 		if (!colon) {
-			wrong(v, n, "a line is 'key: value', not '%.40s'", line);
+			views_wrong(v, n, "a line is 'key: value', not '%.40s'", line);
 			return NULL;
 		}
 		*colon = '\0';
 		views_take(v, trimmed(line), trimmed(colon + 1), n);
 	}
-	wrong(v, n, "there is no 'query:'");
+	views_wrong(v, n, "there is no 'query:'");
 	return NULL;
 }
 
 static void parse(struct view *v, char *text)
 {
-	char *sql = read_head(v, text);
+	char *sql = views_read_head(v, text);
 
 	if (!v->title)
 		v->title = alloc_copy(v->name);
@@ -165,10 +166,10 @@ static void parse(struct view *v, char *text)
 		return;
 	v->sql = alloc_copy(sql);
 	if (!v->sql[strspn(v->sql, " \t\r\n;")])
-		wrong(v, v->sql_line, "nothing follows 'query:'");
+		views_wrong(v, v->sql_line, "nothing follows 'query:'");
 }
 
-static char *name_of(const char *path)
+static char *views_name_of(const char *path)
 {
 	const char *slash = strrchr(path, '/');
 	char *name = alloc_copy(slash ? slash + 1 : path), *dot = strrchr(name, '.');
@@ -185,16 +186,16 @@ void view_read(const char *path, struct view *out)
 	struct stat st;
 	struct err e;
 
-	*out = (struct view){.name = name_of(path),
+	*out = (struct view){.name = views_name_of(path),
 		.path = alloc_copy(path),
 		.order = ORDER,
 		.chart = VIEW_TABLE};
 	if (!stat(path, &st) && (!S_ISREG(st.st_mode) || st.st_size > FILE_MAX))
-		wrong(out, 1, "a view is a file of at most %d KiB", FILE_MAX >> 10);
+		views_wrong(out, 1, "a view is a file of at most %d KiB", FILE_MAX >> 10);
 	else if (file_read(path, &text, &size, &e))
-		wrong(out, 1, "%s", e.text);
+		views_wrong(out, 1, "%s", e.text);
 	else if (strlen(text) != size)
-		wrong(out, 1, "a view is text, without NUL");
+		views_wrong(out, 1, "a view is text, without NUL");
 	if (out->wrong)
 		out->title = alloc_copy(out->name);
 	else
@@ -305,5 +306,5 @@ void view_check(struct view *v, struct query *q)
 		line += v->sql[0] == '\n';
 	for (int i = 0; i < at && v->sql[i]; i++)
 		line += v->sql[i] == '\n';
-	wrong(v, line, "%s", e.text);
+	views_wrong(v, line, "%s", e.text);
 }

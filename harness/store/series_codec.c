@@ -48,7 +48,7 @@ static double double_of(uint64_t bits)
 	return v;
 }
 
-static void put_number(struct writer *w, uint64_t v)
+static void series_codec_put_number(struct writer *w, uint64_t v)
 {
 	w->n = (size_t)(bytes_put_varint(w->p + w->n, v) - w->p);
 }
@@ -64,7 +64,7 @@ static uint64_t get_number(struct reader *r)
 
 static void put_signed(struct writer *w, uint64_t v)
 {
-	put_number(w, bytes_zigzag((int64_t)v));
+	series_codec_put_number(w, bytes_zigzag((int64_t)v));
 }
 
 static uint64_t get_signed(struct reader *r)
@@ -197,7 +197,7 @@ void series_encode(const struct sample *samples, size_t n, unsigned char **out, 
 		c[3].v[i] = bits_of(samples[i].max_s);
 		c[4].v[i] = samples[i].bytes;
 	}
-	put_number(&w, n);
+	series_codec_put_number(&w, n);
 	for (size_t i = 0; i < COLUMNS; i++)
 		put_column(&w, &c[i], i ? &c[i - 1] : NULL);
 	free(values);

@@ -15,7 +15,7 @@ struct shift {
 
 /* Attaches 'from' as the schema "shard". A corpus is in the memory of another connection: its pages
  * are copied. */
-static int attach(struct store *s, const struct store *from, struct err *e)
+static int store_join_attach(struct store *s, const struct store *from, struct err *e)
 {
 	sqlite3_int64 size = 0;
 	unsigned char *pages;
@@ -119,7 +119,7 @@ static int store_join_add(
 	struct store *s, struct store *from, struct shift *by, json_t *parts, struct err *e)
 {
 	int64_t last = by->attempt;
-	int rc = attach(s, from, e) ?: copy_tables(s, from, *by, e)
+	int rc = store_join_attach(s, from, e) ?: copy_tables(s, from, *by, e)
 		?: one_number(s, "SELECT coalesce(max(id), 0) FROM attempt", &last, e);
 
 	/* A failed call leaves its schema attached; the store is closed then. */
@@ -178,7 +178,7 @@ static int copy_facts(
 {
 	auto_free char *text = json_dumps(parts, JSON_COMPACT), *names = NULL;
 	json_auto_t *servers = all_servers(parts);
-	int rc = attach(s, from[0], e)
+	int rc = store_join_attach(s, from[0], e)
 		?: store_exec(s,
 			   "INSERT OR IGNORE INTO fact SELECT * FROM shard.fact WHERE key NOT IN"
 			   " ('shard', 'servers', 'blind_key', 'inventory_text', 'inventory_path',"

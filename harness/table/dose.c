@@ -265,7 +265,7 @@ static void print_detector(struct doses *d, size_t detector)
 	sheet_blank(&d->v.out, 0);
 }
 
-static void print_page(struct doses *d)
+static void dose_print_page(struct doses *d)
 {
 	for (size_t k = 0; k < d->v.n[SCORE_DETECTOR]; k++) {
 		if (!d->v.notes->details && tables_is_null(&d->v, k))
@@ -366,7 +366,7 @@ int dose_render(const struct score_table *t, const json_t *params, double level,
 	enum table_format format, const struct table_notes *notes, FILE *f, struct err *e)
 {
 	static void (*const printers[])(struct doses *) = {
-		print_page, print_page, print_csv, print_json};
+		dose_print_page, dose_print_page, print_csv, print_json};
 	struct doses d = {.level = level, .params = params};
 	int rc;
 

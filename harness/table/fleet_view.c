@@ -69,7 +69,7 @@ static uint32_t whom(const struct fleet_finding *f)
 	return f->kind == FINDING_CLASS ? f->metric : f->member;
 }
 
-static int same(const struct fleet_entry *a, const struct fleet_entry *b)
+static int fleet_view_same(const struct fleet_entry *a, const struct fleet_entry *b)
 {
 	return fleet_view_number(whom_kind(&a->f), whom_kind(&b->f))
 		?: fleet_view_number(whom(&a->f), whom(&b->f));
@@ -79,7 +79,7 @@ static int by_whom(const void *a, const void *b)
 {
 	const struct fleet_entry *x = a, *y = b;
 
-	return same(x, y) ?: fleet_view_number(x->first, y->first) ?: order(x->f.severity, y->f.severity);
+	return fleet_view_same(x, y) ?: fleet_view_number(x->first, y->first) ?: order(x->f.severity, y->f.severity);
 }
 
 static int by_severity(const void *a, const void *b)
@@ -133,7 +133,7 @@ static void merge(struct fleet_view *v)
 	if (v->n_rows)
 		qsort(v->rows, v->n_rows, sizeof(*v->rows), by_whom);
 	for (size_t i = 0; i < v->n_rows; i++) {
-		if (last && !same(last, &v->rows[i])) {
+		if (last && !fleet_view_same(last, &v->rows[i])) {
 			fleet_view_join(last, &v->rows[i]);
 		} else {
 			last = &v->entries[v->n_entries++];

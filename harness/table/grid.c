@@ -112,14 +112,14 @@ int sheet_end(struct sheet *out)
 /* Filling */
 
 /* A list of 'n' with room for one more; it doubles. */
-static void *grow(void *list, size_t n, size_t size)
+static void *grid_grow(void *list, size_t n, size_t size)
 {
 	return n & (n - 1) ? list : alloc_resize(list, n ? 2 * n : 1, size);
 }
 
 void grid_group(struct grid *g, const char *head)
 {
-	g->heads = grow(g->heads, g->n_heads, sizeof(*g->heads));
+	g->heads = grid_grow(g->heads, g->n_heads, sizeof(*g->heads));
 	g->heads[g->n_heads++] = alloc_copy(head);
 }
 
@@ -129,7 +129,7 @@ void grid_columns(struct grid *g, const struct grid_column *looks, size_t n)
 		struct grid_column look = *looks;
 		const char *head = look.head ? look.head : "";
 
-		g->columns = grow(g->columns, g->n_columns, sizeof(*g->columns));
+		g->columns = grid_grow(g->columns, g->n_columns, sizeof(*g->columns));
 		look.title = alloc_copy(look.title ? look.title : head);
 		look.head = alloc_copy(head);
 		if (!(look.flags & 0xff))
@@ -141,7 +141,7 @@ void grid_columns(struct grid *g, const struct grid_column *looks, size_t n)
 void grid_cell(struct grid *g, struct grid_cell cell)
 {
 	cell.only = g->only;
-	g->cells = grow(g->cells, g->n_cells, sizeof(*g->cells));
+	g->cells = grid_grow(g->cells, g->n_cells, sizeof(*g->cells));
 	g->cells[g->n_cells++] = cell;
 }
 

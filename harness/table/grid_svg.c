@@ -14,7 +14,7 @@ enum {
 	SHADES = 5
 };
 
-static void put_text(
+static void grid_svg_put_text(
 	FILE *f, double x, double y, const char *style, const char *anchor, const char *text)
 {
 	char clean[256];
@@ -29,7 +29,7 @@ static void put_text(
 	fputs("</text>\n", f);
 }
 
-static void put_cell(FILE *f, double x, double y, const struct grid_cell *c)
+static void grid_svg_put_cell(FILE *f, double x, double y, const struct grid_cell *c)
 {
 	const struct grid_column plain = {0};
 	int shade = c->number <= 0 ? 0 : 1 + (int)(c->number * (SHADES - 1));
@@ -47,7 +47,7 @@ static void put_cell(FILE *f, double x, double y, const struct grid_cell *c)
 			: !shade      ? "t0"
 			: shade > 2   ? "t2"
 				      : "t1");
-	put_text(f, x + CELL / 2.0 - 1, y + 20, style, "middle",
+	grid_svg_put_text(f, x + CELL / 2.0 - 1, y + 20, style, "middle",
 		grid_cell_text(&plain, c, TABLE_SVG, text, sizeof(text)));
 }
 
@@ -70,7 +70,7 @@ static void put_key(const struct grid *g, FILE *f)
 				"<rect x=\"%g\" y=\"35\" width=\"11\" height=\"12\" rx=\"2\" "
 				"class=\"%s\"/>\n",
 				x + (double)m * 13, m == k ? "key" : "s0");
-		put_text(f, x + (double)n * 13 + 5, 46, "small", "start", key);
+		grid_svg_put_text(f, x + (double)n * 13 + 5, 46, "small", "start", key);
 		x += (double)n * 13 + 32 + 7.3 * (double)strlen(key);
 		k++;
 	}
@@ -119,7 +119,7 @@ void grid_svg(struct grid *g, const char *head, const char *const foot[2])
 		"height=\"%d\" role=\"img\">\n<title>%s</title>\n",
 		WIDTH, height, WIDTH, height, head);
 	put_style(f);
-	put_text(f, 8, 20, "head", "start", head);
+	grid_svg_put_text(f, 8, 20, "head", "start", head);
 	put_key(g, f);
 	for (row = NULL; (row = grid_next_row(g, row, TABLE_SVG)); y += ROW) {
 		double x = LABELS;
@@ -130,21 +130,23 @@ void grid_svg(struct grid *g, const char *head, const char *const foot[2])
 			if (!grid_is_for(p, TABLE_SVG))
 				continue;
 			if (p->look.flags & GRID_LABEL) {
-				put_text(f, LABELS - 10, y + 20, "small", "end", row[i].words);
+				grid_svg_put_text(
+					f, LABELS - 10, y + 20, "small", "end", row[i].words);
 				continue;
 			}
 			if (p->group > 1 && p[-1].group != p->group)
 				x += GROUP_GAP;
 			if (y == TOP && p[-1].group != p->group)
-				put_text(f, x, TOP - 10, "", "start", g->heads[p->group - 1]);
+				grid_svg_put_text(
+					f, x, TOP - 10, "", "start", g->heads[p->group - 1]);
 			if (row[i].kind != GRID_NONE) {
-				put_cell(f, x, y, &row[i]);
+				grid_svg_put_cell(f, x, y, &row[i]);
 				x += CELL;
 			}
 		}
 	}
-	put_text(f, 8, height - 28, "faint", "start", foot[0]);
-	put_text(f, 8, height - 10, "faint", "start", foot[1]);
+	grid_svg_put_text(f, 8, height - 28, "faint", "start", foot[0]);
+	grid_svg_put_text(f, 8, height - 10, "faint", "start", foot[1]);
 	fputs("</svg>\n", f);
 	grid_clear(g);
 }

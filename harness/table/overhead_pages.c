@@ -225,7 +225,7 @@ static void print_pairs(const struct overhead *o, struct sheet *out)
 			least, least == most ? "" : " to ", least == most ? 0 : most);
 }
 
-static void print_page(const struct overhead *o, struct tables *v)
+static void overhead_pages_print_page(const struct overhead *o, struct tables *v)
 {
 	bool markdown = v->out.format == TABLE_MARKDOWN;
 	struct grid g = {.out = &v->out};
@@ -329,7 +329,7 @@ int overhead_render(const struct overhead *o, enum table_format format,
 	if (format == TABLE_SVG)
 		return -EINVAL;
 	if (tables_is_page(&v)) {
-		print_page(o, &v);
+		overhead_pages_print_page(o, &v);
 		return sheet_end(&v.out);
 	}
 	overhead_pages_fill(o, &g);

@@ -41,7 +41,7 @@ const struct paper_row *paper_at(
 	return NULL;
 }
 
-static bool holds(const char *const *list, size_t n, const char *name)
+static bool paper_holds(const char *const *list, size_t n, const char *name)
 {
 	for (size_t i = 0; i < n; i++)
 		if (!strcmp(list[i], name))
@@ -52,8 +52,8 @@ static bool holds(const char *const *list, size_t n, const char *name)
 bool paper_has(const struct paper *p, const char *metric, const char *workload)
 {
 	for (size_t i = 0; i < p->n_parts; i++)
-		if (holds(p->parts[i].metrics, p->parts[i].n_metrics, metric) &&
-			holds(p->parts[i].workloads, p->parts[i].n_workloads, workload))
+		if (paper_holds(p->parts[i].metrics, p->parts[i].n_metrics, metric) &&
+			paper_holds(p->parts[i].workloads, p->parts[i].n_workloads, workload))
 			return true;
 	return false;
 }
@@ -113,7 +113,7 @@ static int part_of(const struct paper *p, const char *metric, struct paper_part 
 	*out = (struct paper_part){.metrics = {metric}, .n_metrics = 1};
 	for (size_t i = 0; i < p->n; i++) {
 		if (strcmp(p->rows[i].metric, metric) ||
-			holds(out->workloads, out->n_workloads, p->rows[i].workload))
+			paper_holds(out->workloads, out->n_workloads, p->rows[i].workload))
 			continue;
 		if (out->n_workloads == PAPER_WORKLOADS)
 			return err_set(e, -EINVAL, "%s: '%s' has more than %d workloads", p->name,
@@ -126,7 +126,7 @@ static int part_of(const struct paper *p, const char *metric, struct paper_part 
 static bool same_workloads(const struct paper_part *a, const struct paper_part *b)
 {
 	for (size_t i = 0; i < a->n_workloads; i++)
-		if (!holds(b->workloads, b->n_workloads, a->workloads[i]))
+		if (!paper_holds(b->workloads, b->n_workloads, a->workloads[i]))
 			return false;
 	return a->n_workloads == b->n_workloads;
 }
@@ -139,7 +139,7 @@ static int add_metric(struct paper *p, const char *metric, struct err *e)
 	if (rc)
 		return rc;
 	for (size_t i = 0; i < p->n_parts; i++) {
-		if (holds(p->parts[i].metrics, p->parts[i].n_metrics, metric))
+		if (paper_holds(p->parts[i].metrics, p->parts[i].n_metrics, metric))
 			return 0;
 		if (same_workloads(&p->parts[i], &part))
 			same = &p->parts[i];
@@ -163,7 +163,7 @@ int paper_parse(const char *name, const char *text, struct paper **out, struct e
 	rc = read_rows(p, copy, e);
 	p->faults = alloc_zero(p->n, sizeof(*p->faults));
 	for (size_t i = 0; i < p->n && !rc; i++) {
-		if (!holds(p->faults, p->n_faults, p->rows[i].fault))
+		if (!paper_holds(p->faults, p->n_faults, p->rows[i].fault))
 			p->faults[p->n_faults++] = p->rows[i].fault;
 		rc = add_metric(p, p->rows[i].metric, e);
 	}
@@ -241,7 +241,7 @@ bool paper_by_metric(const struct paper_view *b, size_t detector)
 
 	while ((s = tables_next(&b->v, &place)))
 		for (size_t i = 0; s->at[SCORE_DETECTOR] == detector && i < b->p->n_parts; i++)
-			if (holds(b->p->parts[i].metrics, b->p->parts[i].n_metrics,
+			if (paper_holds(b->p->parts[i].metrics, b->p->parts[i].n_metrics,
 				    b->v.names[SCORE_METRIC][s->at[SCORE_METRIC]]))
 				return true;
 	return false;
@@ -259,7 +259,7 @@ static const char **names_of(const struct paper_view *b, enum score_axis axis, s
 
 		for (j = 0; j < n_labels && !is_named(labels[j], name);)
 			j++;
-		if (j < n_labels && !holds(names, k, name))
+		if (j < n_labels && !paper_holds(names, k, name))
 			names[k++] = name;
 	}
 	theirs = k;

@@ -27,8 +27,8 @@ static void figure(const struct paper_row *theirs, double published, unsigned hi
 	sscanf(text, "%15s %15s", lines[MEASURED], lines[INTERVAL]);
 }
 
-static struct paper_cell cell_of(const struct paper_view *b, size_t d, const char *fault,
-	const char *metric, const char *workload)
+static struct paper_cell paper_pages_cell_of(const struct paper_view *b, size_t d,
+	const char *fault, const char *metric, const char *workload)
 {
 	const struct paper_row *theirs = paper_at(b->p, fault, metric, workload);
 	struct score s = paper_counts(b, d, fault, workload, metric);
@@ -108,7 +108,8 @@ static void part_text(struct paper_view *b, size_t d, const struct paper_part *p
 			if (!row_is_shown(b, d, part, fault, metric))
 				continue;
 			for (size_t w = first; w < last; w++)
-				cells[w - first] = cell_of(b, d, fault, metric, part->workloads[w]);
+				cells[w - first] = paper_pages_cell_of(
+					b, d, fault, metric, part->workloads[w]);
 			put_lines(&g, fault, metric, cells, last - first);
 		}
 	grid_print(&g);
@@ -146,7 +147,7 @@ static bool put_row_markdown(
 		if (!metrics[i])
 			grid_none(g, 2 * p->parts[i].n_workloads);
 		for (size_t w = 0; metrics[i] && w < p->parts[i].n_workloads; w++) {
-			struct paper_cell c = cell_of(
+			struct paper_cell c = paper_pages_cell_of(
 				b, d, fault, metrics[i], p->parts[i].workloads[w]);
 
 			put_cell_markdown(g, &c);

@@ -241,7 +241,7 @@ static void print_notes(struct tables *v, bool stars)
 	table_footer(v);
 }
 
-static void print_page(struct tables *v)
+static void table_print_page(struct tables *v)
 {
 	bool stars = false;
 
@@ -332,7 +332,7 @@ int table_render(const struct score_table *t, enum table_format format,
 	if (format == TABLE_SVG)
 		return -EINVAL;
 	if (tables_is_page(&v)) {
-		print_page(&v);
+		table_print_page(&v);
 		return sheet_end(&v.out);
 	}
 	fill_scores(&v, &g);

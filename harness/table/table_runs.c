@@ -198,7 +198,7 @@ static void fill_totals(struct tables *v, struct grid *g)
 		}
 }
 
-static void print_page(struct tables *v, const struct table_notes *notes, size_t n)
+static void table_runs_print_page(struct tables *v, const struct table_notes *notes, size_t n)
 {
 	struct changes c = changes_of(v);
 	struct grid g = {.out = &v->out, .groups_once = true};
@@ -234,7 +234,7 @@ int table_runs_render(const struct score_table *t, enum table_format format,
 	tables_init(&v, t, format, notes, f);
 	if (format != TABLE_JSON) {
 		json_decref(runs);
-		print_page(&v, notes, n);
+		table_runs_print_page(&v, notes, n);
 		return sheet_end(&v.out);
 	}
 	c = changes_of(&v);

@@ -187,7 +187,7 @@ static void capture_number(
 	args[s->n_args++] = (struct timeline_arg){key, TIMELINE_NUMBER, value};
 }
 
-static void text(struct drawing *d, struct timeline_slice *s, struct timeline_arg *args,
+static void capture_text(struct drawing *d, struct timeline_slice *s, struct timeline_arg *args,
 	uint32_t key, const char *value)
 {
 	args[s->n_args++] = (struct timeline_arg){key, TIMELINE_TEXT, timeline_word(d->t, value)};
@@ -201,7 +201,7 @@ static void add_arguments(struct drawing *d, const struct app_op *op, struct tim
 	if (file == APP_NO_FILE && op->handle)
 		file = app_handle(d->trace, op->handle)->file;
 	if (file != APP_NO_FILE)
-		text(d, s, args, d->file,
+		capture_text(d, s, args, d->file,
 			*app_file(d->trace, file)->path ? app_file(d->trace, file)->path : ".");
 	if (op->offset >= 0)
 		capture_number(s, args, d->offset, op->offset);
@@ -210,7 +210,7 @@ static void add_arguments(struct drawing *d, const struct app_op *op, struct tim
 	if (op->result < 0) {
 		const char *name = op->result > -4096 ? strerrorname_np((int)-op->result) : NULL;
 
-		text(d, s, args, d->error, name ? name : "?");
+		capture_text(d, s, args, d->error, name ? name : "?");
 		s->flags |= TIMELINE_FAILED;
 	} else if (is_read(op) || is_write(op)) {
 		capture_number(s, args, d->result, op->result);
@@ -221,7 +221,7 @@ static void add_arguments(struct drawing *d, const struct app_op *op, struct tim
 		capture_number(s, args, d->away, (int64_t)op->away_ns);
 }
 
-static uint32_t add_call(struct drawing *d, int32_t track, const struct app_op *op)
+static uint32_t capture_add_call(struct drawing *d, int32_t track, const struct app_op *op)
 {
 	enum category category = is_read(op) ? READ : is_write(op) ? WRITE : OTHER;
 	struct timeline_arg args[TIMELINE_ARGS_MAX];
@@ -264,9 +264,9 @@ static int add_calls(struct drawing *d, uint32_t thread, struct err *e)
 		if (is_behind(d, &op))
 			break;
 		if (!s->n++)
-			s->first_slice = add_call(d, s->track, &op);
+			s->first_slice = capture_add_call(d, s->track, &op);
 		else
-			add_call(d, s->track, &op);
+			capture_add_call(d, s->track, &op);
 	}
 	app_cursor_free(c);
 	return rc < 0 ? rc : 0;

@@ -123,7 +123,8 @@ static void find_nodes(struct filling *c)
 			add_node(c, &c->places.place[k]);
 }
 
-static int read_all(struct filling *c, struct store *s, const char *fs, bool draw, struct err *e)
+static int cell_read_all(
+	struct filling *c, struct store *s, const char *fs, bool draw, struct err *e)
 {
 	static const struct flow_sink nothing = {0};
 	struct flow_sink sink = draw ? cell_sink : nothing;
@@ -263,7 +264,7 @@ static int cell_fill(struct filling *c, struct store *s, struct cell_found *foun
 	struct err unread;
 
 	rc = rc ?: choose_fs(c, s, found, &fs, e);
-	rc = rc ?: read_all(c, s, fs, false, e);
+	rc = rc ?: cell_read_all(c, s, fs, false, e);
 	if (rc)
 		return rc;
 	find_nodes(c);
@@ -280,7 +281,7 @@ static int cell_fill(struct filling *c, struct store *s, struct cell_found *foun
 		c->o->several ? ", " : "", (long long)jget_int(c->row, "cell"));
 	c->root = timeline_track(c->t, TIMELINE_NONE, TIMELINE_CLUSTER, name);
 	cell_tracks(c, c->root);
-	rc = c->calls ? read_all(c, s, fs, true, e) : 0;
+	rc = c->calls ? cell_read_all(c, s, fs, true, e) : 0;
 	if (rc)
 		return rc;
 	note_bindings(c);

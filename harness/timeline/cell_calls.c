@@ -47,7 +47,7 @@ static void message(struct watcher *w, const struct record_call *r)
 	cell_slice(c, &s);
 }
 
-static int feed(void *ctx, struct stream_item *item, struct err *e)
+static int cell_calls_feed(void *ctx, struct stream_item *item, struct err *e)
 {
 	struct watcher *w = ctx;
 	struct filling *c = w->cell;
@@ -74,7 +74,8 @@ static int feed(void *ctx, struct stream_item *item, struct err *e)
 
 void cell_watch(struct filling *c, struct stream *s, uint32_t node, bool draw)
 {
-	const struct stream_consumer consumer = {.feed = feed, .free = free, .names = true};
+	const struct stream_consumer consumer = {
+		.feed = cell_calls_feed, .free = free, .names = true};
 	struct watcher *w = alloc_zero(1, sizeof(*w));
 
 	*w = (struct watcher){c, node, draw};

@@ -63,7 +63,8 @@ static void move_all(struct cell_node *n, int64_t ahead_ns)
 /* ---- the reference ---- */
 
 /* The node from which most others are known, and best, at a moment of the orchestrator's clock. */
-static uint32_t choose(const struct filling *c, const struct flow *f, int64_t at_ns, uint32_t *most)
+static uint32_t cell_clocks_choose(
+	const struct filling *c, const struct flow *f, int64_t at_ns, uint32_t *most)
 {
 	const uint32_t n = (uint32_t)flow_nodes(f);
 	struct flow_offset *to = alloc_zero(n, sizeof(*to));
@@ -248,7 +249,7 @@ void cell_clocks(struct filling *c)
 	struct span s = {.f = f};
 	uint32_t reached;
 
-	s.reference = choose(c, f, from_ns / 2 + to_ns / 2, &reached);
+	s.reference = cell_clocks_choose(c, f, from_ns / 2 + to_ns / 2, &reached);
 	if (!reached) {
 		as_measured(c, 0);
 		for (uint32_t i = 0; i < c->n_nodes; i++)

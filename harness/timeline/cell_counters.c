@@ -120,7 +120,7 @@ struct sampled {
 	size_t n;
 };
 
-static void flush(struct sampled *s, struct series *one)
+static void cell_counters_flush(struct sampled *s, struct series *one)
 {
 	const int64_t at = cell_difference(one->at_ns, cell_ahead(s->node, one->at_ns));
 
@@ -153,7 +153,7 @@ static struct series *series_of(struct sampled *s, size_t row, const char *thing
 	return one;
 }
 
-static int feed(void *ctx, struct stream_item *item, struct err *e)
+static int cell_counters_feed(void *ctx, struct stream_item *item, struct err *e)
 {
 	struct sampled *s = ctx;
 	const struct record_reading *r = &item->record->reading;
@@ -171,7 +171,7 @@ static int feed(void *ctx, struct stream_item *item, struct err *e)
 	if (!one)
 		return 0;
 	if (!one->any || one->at_ns != r->start_ns) {
-		flush(s, one);
+		cell_counters_flush(s, one);
 		one->at_ns = r->start_ns;
 		one->sum = 0;
 		one->any = true;
@@ -180,22 +180,22 @@ static int feed(void *ctx, struct stream_item *item, struct err *e)
 	return 0;
 }
 
-static void end(struct sampled *s)
+static void cell_counters_end(struct sampled *s)
 {
 	for (size_t i = 0; i < s->n; i++) {
 		struct series *one = &s->series[i];
 
-		flush(s, one);
+		cell_counters_flush(s, one);
 		one->sum = NAN;
 		one->at_ns = (int64_t)((uint64_t)one->at_ns + SECOND_NS);
-		flush(s, one);
+		cell_counters_flush(s, one);
 	}
 	free(s->series);
 }
 
 static int read_node(struct filling *c, size_t i, const char *folder, struct err *e)
 {
-	static const struct stream_consumer consumer = {.feed = feed};
+	static const struct stream_consumer consumer = {.feed = cell_counters_feed};
 	const struct place *p = c->nodes[i].place;
 	const struct stream_spec spec = places_stream(&c->places, p, PLACE_SAMPLES);
 	struct sampled s = {.cell = c, .node = &c->nodes[i]};
@@ -208,7 +208,7 @@ static int read_node(struct filling *c, size_t i, const char *folder, struct err
 		return rc;
 	stream_add(stream, &consumer, &s);
 	rc = stream_run(stream, e);
-	end(&s);
+	cell_counters_end(&s);
 	stream_free(stream);
 	return rc;
 }

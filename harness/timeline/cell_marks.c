@@ -64,7 +64,7 @@ static void fault(struct filling *c, int64_t end)
 }
 
 /* When a server was first indicted, on the axis; without a time, at the end. */
-static int64_t moment(
+static int64_t cell_marks_moment(
 	const struct filling *c, const json_t *verdict, const char *server, int64_t end)
 {
 	const json_t *time = jget(verdict, "time_s");
@@ -92,7 +92,7 @@ static void verdict(struct filling *c, const json_t *row, int64_t end)
 	json_array_foreach(servers, i, one) {
 		const char *server = json_string_value(one);
 		auto_free char *text = alloc_format("%s: %s", detector, server ? server : "?");
-		const int64_t at = server ? moment(c, v, server, end) : end;
+		const int64_t at = server ? cell_marks_moment(c, v, server, end) : end;
 
 		timeline_mark_add(c->t, TIMELINE_VERDICT, track_of(c, server), at, at, text);
 		cell_note(c, detector, "%s, %.0f s after the start", server ? server : "?",

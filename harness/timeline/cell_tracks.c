@@ -124,7 +124,7 @@ void cell_threads_clear(struct cell_threads *t)
 	map_clear(&t->index);
 }
 
-static uint64_t key_of(uint32_t node, enum cell_log log, int32_t parent, uint32_t id)
+static uint64_t cell_tracks_key_of(uint32_t node, enum cell_log log, int32_t parent, uint32_t id)
 {
 	return ((uint64_t)(node * 4 + log * 2 + 1) << 50) ^ ((uint64_t)(uint32_t)parent << 32) ^ id;
 }
@@ -141,7 +141,8 @@ static int32_t named_track(struct filling *c, int32_t parent, enum timeline_kind
 static int32_t process_track(
 	struct filling *c, uint32_t node, enum cell_log log, int32_t parent, uint32_t pid)
 {
-	struct cell_thread *p = cell_tracks_find(&c->processes, key_of(node, log, parent, pid));
+	struct cell_thread *p = cell_tracks_find(
+		&c->processes, cell_tracks_key_of(node, log, parent, pid));
 
 	if (!p->known) {
 		p->known = true;
@@ -162,7 +163,8 @@ static struct cell_thread *other_thread(struct filling *c, struct cell_node *n)
 struct cell_thread *cell_thread(struct filling *c, uint32_t node, enum cell_log log, int32_t parent,
 	uint32_t pid, uint32_t tid)
 {
-	struct cell_thread *t = cell_tracks_find(&c->threads, key_of(node, log, parent, tid));
+	struct cell_thread *t = cell_tracks_find(
+		&c->threads, cell_tracks_key_of(node, log, parent, tid));
 	struct cell_node *n = &c->nodes[node];
 
 	if (t->known)

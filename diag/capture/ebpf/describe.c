@@ -80,7 +80,7 @@ static bool describe_socket(const struct ev_fd *ev, struct record_fd *f, char *p
 	return true;
 }
 
-static enum fd_kind kind_of(uint16_t mode)
+static enum fd_kind describe_kind_of(uint16_t mode)
 {
 	switch (mode & S_IFMT) {
 	case S_IFREG: return FD_FILE;
@@ -117,7 +117,7 @@ bool describe_fd(const struct ev_fd *ev, uint32_t size, struct record_fd *f, cha
 			ev->magic == MAGIC_PIDFS ? "[pidfd]" : name);
 		return true;
 	}
-	f->kind = kind_of(ev->mode);
+	f->kind = describe_kind_of(ev->mode);
 	if (ev->h.flags & FD_PSEUDO)
 		snprintf(path, PARTS_MAX, "/%s", name);
 	else

@@ -260,7 +260,7 @@ static int ebpf_prepare(struct ebpf *x, struct err *e)
 	return first_choice(x, e);
 }
 
-static int load(struct ebpf *x, struct err *e)
+static int ebpf_load(struct ebpf *x, struct err *e)
 {
 	int rc;
 
@@ -274,7 +274,7 @@ static int load(struct ebpf *x, struct err *e)
 	return 0;
 }
 
-static int attach(struct ebpf *x, struct err *e)
+static int ebpf_attach(struct ebpf *x, struct err *e)
 {
 	x->each_task = bpf_program__attach_iter(x->skel->progs.each_task, NULL);
 	if (!x->each_task)
@@ -657,7 +657,7 @@ static uint64_t detach(struct ebpf *x)
 	return lost;
 }
 
-static void close_all(struct ebpf *x)
+static void ebpf_close_all(struct ebpf *x)
 {
 	log_writer_free(x->log);
 	ebpf_events_free(x->events);
@@ -702,13 +702,13 @@ int ebpf_trace(const struct trace_request *r, struct err *why)
 
 	rc = ebpf_prepare(&x, why);
 	if (rc == 0)
-		rc = load(&x, why);
+		rc = ebpf_load(&x, why);
 	if (rc == 0)
-		rc = attach(&x, why);
+		rc = ebpf_attach(&x, why);
 	if (rc == 0 && r->filter.cgroup)
 		rc = set_cgroup(&x, r->filter.cgroup, why);
 	if (rc < 0) {
-		close_all(&x);
+		ebpf_close_all(&x);
 		return rc == -EOPNOTSUPP ? rc : trace_complain(TRACE_EXIT_USAGE, why->text);
 	}
 	rc = log_writer_new(r->out, "ebpf", &x.log, &e);
@@ -759,6 +759,6 @@ int ebpf_trace(const struct trace_request *r, struct err *why)
 	if (x.failed)
 		code = trace_complain(TRACE_EXIT_NOT_WHOLE, x.err.text);
 out:
-	close_all(&x);
+	ebpf_close_all(&x);
 	return code;
 }

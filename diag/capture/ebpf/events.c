@@ -444,7 +444,8 @@ void events_async(struct ebpf_events *x, const struct async_op *op, int64_t end_
 }
 
 /* Is it what the log's table has already? */
-static bool is_known(const struct fd_state *s, const struct ev_fd *ev, const struct record_fd *f)
+static bool events_is_known(
+	const struct fd_state *s, const struct ev_fd *ev, const struct record_fd *f)
 {
 	return s && s->now.kind == f->kind && !strcmp(s->now.path, f->path) &&
 		(!s->now.tag.inode || s->now.tag.inode == ev->ino);
@@ -466,7 +467,7 @@ static int feed_fd(struct ebpf_events *x, const struct ev_fd *ev, uint32_t size)
 	if (!describe_fd(ev, size, &rec.fd, x->path))
 		return 0;
 	if (ev->h.flags & FD_CHECKED) {
-		if (is_known(s, ev, &rec.fd)) {
+		if (events_is_known(s, ev, &rec.fd)) {
 			s->mark = ev->file;
 			return 0;
 		}

@@ -73,7 +73,7 @@ static uint8_t buffer_of(const char *name)
 }
 
 /* What a call is whatever its descriptor is; 0: that says it. */
-static uint8_t kind_of(const struct call_info *info)
+static uint8_t rules_kind_of(const struct call_info *info)
 {
 	static const char *const sockets[] = {"socket", "socketpair", NULL};
 	static const char *const disk[] = {"sync", "io_submit", "io_getevents", "io_pgetevents",
@@ -163,7 +163,7 @@ void rules_fill(const struct trace_request *r, struct call_rule rules[RULES])
 			rule->offset = OFFSET_POSITION;
 		rule->asked = asked_of(info->name);
 		rule->buffer = buffer_of(info->name);
-		rule->kind = kind_of(info);
+		rule->kind = rules_kind_of(info);
 		rule->flags = info->flags;
 	}
 }

@@ -56,7 +56,7 @@ static void emit(struct tracer *t, const struct async_op *op, int64_t now_ns, bo
 	tracer_emit(t, &rec);
 }
 
-static void drop(struct tracer *t, struct async_op *op)
+static void async_drop(struct tracer *t, struct async_op *op)
 {
 	tdelete(op, &t->asyncs, async_compare);
 	t->n_asyncs--;
@@ -78,7 +78,7 @@ static bool ptrace_async_keep(struct tracer *t, const struct async_op *op)
 
 	if (was) {
 		lose(t, 1); /* the end of the one before was not seen */
-		drop(t, was);
+		async_drop(t, was);
 	}
 	new = t->n_asyncs < KEPT_MOST ? malloc(sizeof(*new)) : NULL;
 	if (!new)
@@ -179,7 +179,7 @@ static void submitted(struct tracer *t, struct tracee_thread *th)
 			: NULL;
 
 		if (op && op->call.tid == c->tid && op->call.seq > c->seq)
-			drop(t, op);
+			async_drop(t, op);
 	}
 }
 
@@ -197,7 +197,7 @@ static void reaped(struct tracer *t, struct tracee_thread *th, int64_t now_ns)
 			continue;
 		op->call.result = ev.res;
 		emit(t, op, now_ns, false);
-		drop(t, op);
+		async_drop(t, op);
 	}
 }
 
@@ -218,13 +218,13 @@ static void match(const void *node, VISIT visit, void *ctx)
 		e->found = op;
 }
 
-static void end(struct tracer *t, struct ending *e)
+static void async_finish(struct tracer *t, struct ending *e)
 {
 	const int64_t now_ns = clock_ns(CLOCK_MONOTONIC);
 
 	while (t->n_asyncs && (e->found = NULL, twalk_r(t->asyncs, match, e), e->found)) {
 		emit(t, e->found, now_ns, true);
-		drop(t, e->found);
+		async_drop(t, e->found);
 	}
 }
 
@@ -232,7 +232,7 @@ void async_end(struct tracer *t, pid_t pid)
 {
 	struct ending e = {.pid = pid};
 
-	end(t, &e);
+	async_finish(t, &e);
 }
 
 void async_exit(struct tracer *t, struct tracee_thread *th, int64_t now_ns)
@@ -249,7 +249,7 @@ void async_exit(struct tracer *t, struct tracee_thread *th, int64_t now_ns)
 	case SYS_io_pgetevents: reaped(t, th, now_ns); break;
 	case SYS_io_destroy:
 		if (!c->result)
-			end(t, &e);
+			async_finish(t, &e);
 		break;
 	case SYS_io_uring_setup:
 	case SYS_io_uring_enter: t->unseen[UNSEEN_RINGS]++; break;

@@ -37,7 +37,7 @@ void tags_free(struct tags *t)
 	free(t);
 }
 
-static uint64_t key_of(const struct file_tag *f)
+static uint64_t tags_key_of(const struct file_tag *f)
 {
 	return hash_mix(hash_mix(0, f->device), f->inode);
 }
@@ -47,7 +47,7 @@ static struct tagged *tags_find(const struct tags *t, const struct file_tag *f)
 	size_t at = 0;
 	uint64_t i;
 
-	while ((i = map_next(&t->index, key_of(f), &at)))
+	while ((i = map_next(&t->index, tags_key_of(f), &at)))
 		if (t->v[i - 1].tag.inode == f->inode && t->v[i - 1].tag.device == f->device)
 			return &t->v[i - 1];
 	return NULL;
@@ -61,7 +61,7 @@ static void tags_add(struct tags *t, const struct file_tag *f, uint64_t identity
 	if (!v)
 		return;
 	t->v = v;
-	if (!map_add(&t->index, key_of(f), t->n + 1))
+	if (!map_add(&t->index, tags_key_of(f), t->n + 1))
 		return;
 	t->v[t->n++] = (struct tagged){*f, identity};
 }

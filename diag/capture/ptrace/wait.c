@@ -55,7 +55,7 @@ static int64_t run_delay_ns(void)
 
 /* SCHED_IDLE can be left again only within RLIMIT_NICE (sched(7)), which by default is by root
  * alone. */
-static void learn(void)
+static void wait_learn(void)
 {
 	place.known = true;
 	place.schedstat = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
@@ -138,7 +138,7 @@ static void wait_look(int64_t now_ns)
 static void choose_core(pid_t last)
 {
 	if (!place.known)
-		learn();
+		wait_learn();
 	if (!place.allowed)
 		return;
 	if (last != place.same) {

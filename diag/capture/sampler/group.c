@@ -217,7 +217,7 @@ static void read_process_group(const struct process_group *one, struct sampler_s
 		set_throttled(stat, READING_PROCESS_THROTTLED, t);
 }
 
-static void drop(struct process_group *one)
+static void group_drop(struct process_group *one)
 {
 	free(one->groups);
 	free(one);
@@ -231,7 +231,7 @@ void process_groups_read(struct process_groups *g, struct sampler_snapshot *s)
 		struct process_group *one = g->list[i];
 
 		if (!one->seen) {
-			drop(one);
+			group_drop(one);
 			continue;
 		}
 		read_process_group(one, s);
@@ -244,7 +244,7 @@ void process_groups_read(struct process_groups *g, struct sampler_snapshot *s)
 void process_groups_clear(struct process_groups *g)
 {
 	for (size_t i = 0; i < g->n; i++)
-		drop(g->list[i]);
+		group_drop(g->list[i]);
 	free(g->mountinfo);
 	*g = (struct process_groups){0};
 }

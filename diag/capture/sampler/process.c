@@ -193,7 +193,7 @@ void processes_read(
 	process_groups_read(&p->groups, s);
 }
 
-static int by_number(const void *a, const void *b)
+static int process_by_number(const void *a, const void *b)
 {
 	const uint32_t *p = a, *q = b;
 
@@ -234,7 +234,7 @@ const uint32_t *processes_sockets(struct processes *p, size_t *n)
 			closedir(dir);
 	}
 	if (p->n_sockets)
-		qsort(p->sockets, p->n_sockets, sizeof(*p->sockets), by_number);
+		qsort(p->sockets, p->n_sockets, sizeof(*p->sockets), process_by_number);
 	*n = p->n_sockets;
 	return p->sockets;
 }

@@ -13,7 +13,7 @@ void thing_set(struct thing *t, enum reading r, uint64_t value)
 	t->has |= 1ull << r;
 }
 
-static bool has(const struct thing *t, enum reading r)
+static bool snapshot_has(const struct thing *t, enum reading r)
 {
 	return t->has >> r & 1;
 }
@@ -138,13 +138,13 @@ static bool is_narrow(enum reading r)
 static bool part_of(const struct thing *before, const struct thing *t, enum reading r, bool counts,
 	uint64_t *out)
 {
-	if (!has(t, r))
+	if (!snapshot_has(t, r))
 		return false;
 	if (reading_kind(r) == READING_LEVEL) {
 		*out = t->value[r];
 		return true;
 	}
-	if (!counts || (before ? !has(before, r) || before->missing : !t->fresh))
+	if (!counts || (before ? !snapshot_has(before, r) || before->missing : !t->fresh))
 		return false;
 	*out = t->value[r] - (before ? before->value[r] : 0);
 	if (before && t->value[r] < before->value[r]) {
@@ -189,7 +189,7 @@ static bool is_part(const struct parts *p, size_t i, enum reading r, uint64_t *r
 {
 	const struct thing *t = p->list[i];
 
-	return *t->name && has(t, r) &&
+	return *t->name && snapshot_has(t, r) &&
 		part_of(snapshot_find(p->before, t->kind, t->id), t, r, p->counts, raw);
 }
 

@@ -181,7 +181,7 @@ static bool is_listening(const struct tcp *t, uint16_t port)
 	return false;
 }
 
-static int by_number(const void *a, const void *b)
+static int tcp_by_number(const void *a, const void *b)
 {
 	const uint32_t *p = a, *q = b;
 
@@ -190,7 +190,7 @@ static int by_number(const void *a, const void *b)
 
 /* Whose a socket is stays: after its process has closed it, it still sends what is left, and has no
  * inode any more. */
-static int judge(struct tcp *t, struct processes *p, const struct sampler_snapshot *before,
+static int tcp_judge(struct tcp *t, struct processes *p, const struct sampler_snapshot *before,
 	struct sampler_snapshot *s)
 {
 	const uint32_t *inodes = NULL;
@@ -216,7 +216,8 @@ static int judge(struct tcp *t, struct processes *p, const struct sampler_snapsh
 				inodes = processes_sockets(p, &n);
 			asked = true;
 			/* Only now is it to be asked what it is to us. */
-			x->ours = n && bsearch(&x->inode, inodes, n, sizeof(*inodes), by_number);
+			x->ours = n &&
+				bsearch(&x->inode, inodes, n, sizeof(*inodes), tcp_by_number);
 		}
 		if (x->ours && x->listening)
 			rc = add_listening(t, x->local_port);
@@ -263,7 +264,7 @@ int tcp_read(struct tcp *t, struct processes *p, const struct sampler_snapshot *
 	int rc = list_sockets(t, s, e);
 
 	snapshot_sort(s);
-	if (!rc && judge(t, p, before, s))
+	if (!rc && tcp_judge(t, p, before, s))
 		rc = err_errno(e, -ENOMEM, "cannot list the TCP sockets");
 	if (!rc)
 		keep_missing(before, s);

@@ -45,7 +45,7 @@ static void nap(void)
 	nanosleep(&(struct timespec){.tv_nsec = POLL_NS}, NULL);
 }
 
-static int complain(const struct external *x, int code, const char *what, int errnum)
+static int tool_complain(const struct external *x, int code, const char *what, int errnum)
 {
 	char text[512];
 
@@ -241,7 +241,7 @@ int external_run(struct external *x)
 
 	rc = start_tool(x);
 	if (rc)
-		return abandon(x, complain(x, TRACE_EXIT_USAGE, "cannot record to", -rc));
+		return abandon(x, tool_complain(x, TRACE_EXIT_USAGE, "cannot record to", -rc));
 	while (!x->is_ready(x)) {
 		if (tool_ended(x, &status)) {
 			/* With a code from 1 to 127 it has said itself why, and that is to be the

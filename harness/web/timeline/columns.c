@@ -16,7 +16,7 @@ void column_clear(struct timeline_column *c)
 	*c = (struct timeline_column){0};
 }
 
-static void make_room(struct timeline_column *c, size_t size)
+static void columns_make_room(struct timeline_column *c, size_t size)
 {
 	if (c->size + size <= c->room)
 		return;
@@ -28,14 +28,14 @@ void column_bytes(struct timeline_column *c, const void *data, size_t size)
 {
 	if (!size)
 		return;
-	make_room(c, size);
+	columns_make_room(c, size);
 	memcpy(c->data + c->size, data, size);
 	c->size += size;
 }
 
 void column_number(struct timeline_column *c, uint64_t number)
 {
-	make_room(c, BYTES_VARINT);
+	columns_make_room(c, BYTES_VARINT);
 	c->size = (size_t)(bytes_put_varint(c->data + c->size, number) - c->data);
 }
 
@@ -60,7 +60,7 @@ int column_deflate(const struct timeline_column *c, struct timeline_column *out,
 	while (rc == Z_OK) {
 		size_t some = left < CHUNK ? left : CHUNK;
 
-		make_room(out, CHUNK);
+		columns_make_room(out, CHUNK);
 		if (!z.avail_in) {
 			z.avail_in = (uInt)some;
 			left -= some;

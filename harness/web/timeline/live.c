@@ -45,7 +45,7 @@ static void give_data(
 	pthread_mutex_unlock(&l->lock);
 }
 
-static void answer(
+static void live_answer(
 	void *ctx, const char *path, const struct loopback_request *r, struct loopback_answer *out)
 {
 	struct timeline_live *l = ctx;
@@ -62,7 +62,7 @@ int timeline_live_open(unsigned short port, struct timeline_live **out, struct e
 	const struct loopback_spec spec = {.port = port,
 		.connections_max = TIMELINE_LIVE_CONNECTIONS_MAX,
 		.timeout_s = TIMELINE_LIVE_TIMEOUT_S,
-		.answer = answer,
+		.answer = live_answer,
 		.ctx = l};
 	FILE *f = alloc_text(&l->page, &l->page_size);
 	int rc = timeline_live_page(f, e);

@@ -22,7 +22,7 @@ struct otlp {
 	uint64_t run; /* in the trace ids, so that those of two runs differ */
 };
 
-static void put_text(FILE *f, const char *text)
+static void otlp_put_text(FILE *f, const char *text)
 {
 	fputc('"', f);
 	for (; *text; text++) {
@@ -41,16 +41,16 @@ static void put_text(FILE *f, const char *text)
 static void put_attribute(FILE *f, bool first, const char *key, const char *text)
 {
 	fputs(first ? "{\"key\":" : ",{\"key\":", f);
-	put_text(f, key);
+	otlp_put_text(f, key);
 	fputs(",\"value\":{\"stringValue\":", f);
-	put_text(f, text);
+	otlp_put_text(f, text);
 	fputs("}}", f);
 }
 
-static void put_number(FILE *f, const char *key, int64_t value)
+static void otlp_put_number(FILE *f, const char *key, int64_t value)
 {
 	fputs(",{\"key\":", f);
-	put_text(f, key);
+	otlp_put_text(f, key);
 	fprintf(f, ",\"value\":{\"intValue\":\"%" PRId64 "\"}}", value);
 }
 
@@ -159,7 +159,7 @@ static void put_attributes(struct otlp *o, const struct stored *s, uint32_t pare
 			put_attribute(
 				o->f, false, key, words_text(&o->t->words, (uint32_t)a->value));
 		else
-			put_number(o->f, key, a->value);
+			otlp_put_number(o->f, key, a->value);
 	}
 	if (s->flags & TIMELINE_UNFINISHED)
 		put_attribute(o->f, false, "culprit.note", "its end was not seen");
@@ -182,7 +182,7 @@ static void put_span(struct otlp *o, const struct stored *s, bool first)
 	put_ids(o, "traceId", "spanId", s->number);
 	parent = put_parent(o, s->number);
 	fputs(",\"name\":", o->f);
-	put_text(o->f, words_text(&o->t->words, s->name));
+	otlp_put_text(o->f, words_text(&o->t->words, s->name));
 	fprintf(o->f,
 		",\"kind\":%d,\"startTimeUnixNano\":\"%" PRIu64 "\",\"endTimeUnixNano\":\"%" PRIu64
 		"\"",

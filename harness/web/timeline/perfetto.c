@@ -73,7 +73,7 @@ static void put_key(struct timeline_column *c, unsigned field, unsigned type)
 	column_number(c, (uint64_t)field << 3 | type);
 }
 
-static void put_number(struct timeline_column *c, unsigned field, uint64_t value)
+static void perfetto_put_number(struct timeline_column *c, unsigned field, uint64_t value)
 {
 	put_key(c, field, 0);
 	column_number(c, value);
@@ -92,7 +92,7 @@ static void put_bytes(struct timeline_column *c, unsigned field, const void *dat
 	column_bytes(c, data, size);
 }
 
-static void put_text(struct timeline_column *c, unsigned field, const char *text)
+static void perfetto_put_text(struct timeline_column *c, unsigned field, const char *text)
 {
 	put_bytes(c, field, text, strlen(text));
 }
@@ -113,7 +113,7 @@ static void end_packet(struct writer *w)
 {
 	struct timeline_column head = {0};
 
-	put_number(&w->packet, PACKET_SEQUENCE, SEQUENCE);
+	perfetto_put_number(&w->packet, PACKET_SEQUENCE, SEQUENCE);
 	put_key(&head, TRACE_PACKET, 2);
 	column_number(&head, w->packet.size);
 	fwrite(head.data, 1, head.size, w->f);
@@ -129,8 +129,8 @@ static uint64_t interned(struct writer *w, unsigned where, uint32_t word)
 		struct timeline_column entry = {0};
 
 		w->written[word] |= (uint8_t)(1 << where);
-		put_number(&entry, INTERNED_ID, word + 1ull);
-		put_text(&entry, INTERNED_TEXT, words_text(&w->t->words, word));
+		perfetto_put_number(&entry, INTERNED_ID, word + 1ull);
+		perfetto_put_text(&entry, INTERNED_TEXT, words_text(&w->t->words, word));
 		put_part(&w->interned, where, &entry);
 		column_clear(&entry);
 	}
@@ -139,8 +139,8 @@ static uint64_t interned(struct writer *w, unsigned where, uint32_t word)
 
 static void end_event(struct writer *w, int64_t at_ns)
 {
-	put_number(&w->packet, PACKET_TIME, time_of(w, at_ns));
-	put_number(&w->packet, PACKET_SEQUENCE_FLAGS, NEEDS_STATE);
+	perfetto_put_number(&w->packet, PACKET_TIME, time_of(w, at_ns));
+	perfetto_put_number(&w->packet, PACKET_SEQUENCE_FLAGS, NEEDS_STATE);
 	if (w->interned.size)
 		put_part(&w->packet, PACKET_INTERNED, &w->interned);
 	put_part(&w->packet, PACKET_EVENT, &w->event);
@@ -154,27 +154,27 @@ static void put_clocks(struct writer *w)
 	for (size_t i = 0; i < 2; i++) {
 		struct timeline_column clock = {0};
 
-		put_number(&clock, CLOCK_ID, clocks[i]);
-		put_number(&clock, CLOCK_TIME, time_of(w, w->t->from_ns));
+		perfetto_put_number(&clock, CLOCK_ID, clocks[i]);
+		perfetto_put_number(&clock, CLOCK_TIME, time_of(w, w->t->from_ns));
 		put_part(&w->part, CLOCKS_CLOCK, &clock);
 		column_clear(&clock);
 	}
 	put_part(&w->packet, PACKET_CLOCKS, &w->part);
-	put_number(&w->packet, PACKET_SEQUENCE_FLAGS, STATE_CLEARED);
+	perfetto_put_number(&w->packet, PACKET_SEQUENCE_FLAGS, STATE_CLEARED);
 	end_packet(w);
 }
 
 static void put_track(
 	struct writer *w, uint64_t uuid, int32_t parent, const char *name, const char *unit)
 {
-	put_number(&w->part, TRACK_UUID, uuid);
+	perfetto_put_number(&w->part, TRACK_UUID, uuid);
 	if (parent >= 0)
-		put_number(&w->part, TRACK_PARENT, (uint64_t)parent + 1);
-	put_text(&w->part, TRACK_NAME, name);
+		perfetto_put_number(&w->part, TRACK_PARENT, (uint64_t)parent + 1);
+	perfetto_put_text(&w->part, TRACK_NAME, name);
 	if (unit) {
 		struct timeline_column counter = {0};
 
-		put_text(&counter, COUNTER_UNIT_NAME, unit);
+		perfetto_put_text(&counter, COUNTER_UNIT_NAME, unit);
 		put_part(&w->part, TRACK_COUNTER, &counter);
 		column_clear(&counter);
 	}
@@ -206,8 +206,8 @@ static uint64_t lane_uuid(int32_t track, unsigned lane)
 
 static void put_end(struct writer *w, uint64_t uuid, int64_t at_ns)
 {
-	put_number(&w->event, EVENT_TYPE, SLICE_END);
-	put_number(&w->event, EVENT_TRACK, uuid);
+	perfetto_put_number(&w->event, EVENT_TYPE, SLICE_END);
+	perfetto_put_number(&w->event, EVENT_TRACK, uuid);
 	end_event(w, at_ns);
 }
 
@@ -253,13 +253,14 @@ static void put_annotation(
 	struct writer *w, const char *key, uint32_t key_word, bool is_text, int64_t value)
 {
 	if (key)
-		put_text(&w->part, ANNOTATION_KEY_TEXT, key);
+		perfetto_put_text(&w->part, ANNOTATION_KEY_TEXT, key);
 	else
-		put_number(&w->part, ANNOTATION_KEY, interned(w, IN_KEYS, key_word));
+		perfetto_put_number(&w->part, ANNOTATION_KEY, interned(w, IN_KEYS, key_word));
 	if (is_text)
-		put_text(&w->part, ANNOTATION_TEXT, words_text(&w->t->words, (uint32_t)value));
+		perfetto_put_text(
+			&w->part, ANNOTATION_TEXT, words_text(&w->t->words, (uint32_t)value));
 	else
-		put_number(&w->part, ANNOTATION_INT, (uint64_t)value);
+		perfetto_put_number(&w->part, ANNOTATION_INT, (uint64_t)value);
 	put_part(&w->event, EVENT_ANNOTATION, &w->part);
 }
 
@@ -306,10 +307,10 @@ static void put_slice(struct writer *w, const struct stored *s)
 	unsigned lane = lane_for(w, s);
 	bool nests = lane < LANES;
 
-	put_number(&w->event, EVENT_TYPE, nests ? SLICE_BEGIN : INSTANT);
-	put_number(&w->event, EVENT_TRACK, lane_uuid(s->track, nests ? lane : 0));
-	put_number(&w->event, EVENT_CATEGORY, interned(w, IN_CATEGORIES, s->category));
-	put_number(&w->event, EVENT_NAME, interned(w, IN_NAMES, s->name));
+	perfetto_put_number(&w->event, EVENT_TYPE, nests ? SLICE_BEGIN : INSTANT);
+	perfetto_put_number(&w->event, EVENT_TRACK, lane_uuid(s->track, nests ? lane : 0));
+	perfetto_put_number(&w->event, EVENT_CATEGORY, interned(w, IN_CATEGORIES, s->category));
+	perfetto_put_number(&w->event, EVENT_NAME, interned(w, IN_NAMES, s->name));
 	put_annotations(w, s, !nests);
 	put_flows(w, s->number);
 	end_event(w, s->start_ns);
@@ -343,8 +344,8 @@ static void put_samples(struct writer *w)
 	while ((s = spill_next(&m))) {
 		if (s->value != s->value)
 			continue;
-		put_number(&w->event, EVENT_TYPE, COUNTER);
-		put_number(&w->event, EVENT_TRACK, COUNTERS_FROM + s->counter);
+		perfetto_put_number(&w->event, EVENT_TYPE, COUNTER);
+		perfetto_put_number(&w->event, EVENT_TRACK, COUNTERS_FROM + s->counter);
 		put_fixed(&w->event, EVENT_DOUBLE, &s->value);
 		end_event(w, s->at_ns);
 	}
@@ -354,10 +355,11 @@ static void put_samples(struct writer *w)
 /* Spans may overlap, so each mark is an instant, and the end of a span another. */
 static void put_mark(struct writer *w, const struct mark *m, const char *kind, int64_t at_ns)
 {
-	put_number(&w->event, EVENT_TYPE, INSTANT);
-	put_number(&w->event, EVENT_TRACK, m->track >= 0 ? (uint64_t)m->track + 1 : MARKS_TRACK);
-	put_text(&w->event, EVENT_CATEGORY_TEXT, kind);
-	put_text(&w->event, EVENT_NAME_TEXT, words_text(&w->t->words, m->text));
+	perfetto_put_number(&w->event, EVENT_TYPE, INSTANT);
+	perfetto_put_number(
+		&w->event, EVENT_TRACK, m->track >= 0 ? (uint64_t)m->track + 1 : MARKS_TRACK);
+	perfetto_put_text(&w->event, EVENT_CATEGORY_TEXT, kind);
+	perfetto_put_text(&w->event, EVENT_NAME_TEXT, words_text(&w->t->words, m->text));
 	end_event(w, at_ns);
 }
 

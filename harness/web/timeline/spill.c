@@ -54,7 +54,7 @@ void spill_clear(struct spill *s)
 	*s = (struct spill){.fd = -1};
 }
 
-static void flush(struct spill *s)
+static void spill_flush(struct spill *s)
 {
 	if (!s->n || s->error)
 		return;
@@ -78,7 +78,7 @@ void spill_add(struct spill *s, const void *record)
 		s->buffer = alloc_zero(s->room, s->record);
 	memcpy(s->buffer + s->n * s->record, record, s->record);
 	if (++s->n == s->room)
-		flush(s);
+		spill_flush(s);
 }
 
 static void unmap(struct spill *s)
@@ -92,7 +92,7 @@ const void *spill_map(struct spill *s)
 {
 	void *map;
 
-	flush(s);
+	spill_flush(s);
 	if (s->map || s->error || !s->written)
 		return s->map;
 	s->map_size = s->written * s->record;

@@ -33,7 +33,7 @@ static size_t slot_of(const struct words *w, const char *text)
 	return slot;
 }
 
-static void grow(struct words *w)
+static void words_grow(struct words *w)
 {
 	w->slots = w->slots ? 2 * w->slots : 1024;
 	free(w->table);
@@ -49,7 +49,7 @@ uint32_t words_number(struct words *w, const char *text)
 
 	text_clean(text, clean, sizeof(clean));
 	if (2 * (size_t)w->n >= w->slots)
-		grow(w);
+		words_grow(w);
 	slot = slot_of(w, clean);
 	if (w->table[slot])
 		return w->table[slot] - 1;
