@@ -1,5 +1,5 @@
 /* Records the sizes of all files below a folder. */
-#include "harness/cli/capture_files.h"
+#include "harness/cli/capture.h"
 
 #include <errno.h>
 #include <stdbool.h>

@@ -1,5 +1,5 @@
 /* Runs a command under the tracer, with a limit on its time. */
-#include "harness/cli/capture_run.h"
+#include "harness/cli/capture.h"
 
 #include <errno.h>
 #include <poll.h>

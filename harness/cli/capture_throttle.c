@@ -1,5 +1,5 @@
 /* Runs 'culprit capture --throttle': a learning run, then one run for each thread. */
-#include "harness/cli/capture_throttle.h"
+#include "harness/cli/capture.h"
 
 #include <errno.h>
 #include <stdio.h>

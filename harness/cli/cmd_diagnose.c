@@ -6,11 +6,8 @@
 #include "diag/judge/detector.h"
 #include "harness/base/jget.h"
 #include "harness/cli/cmd.h"
-#include "harness/cli/diagnose_csv.h"
-#include "harness/cli/diagnose_fleet.h"
-#include "harness/cli/groups.h"
-#include "harness/cli/show.h"
-#include "harness/cli/verdicts.h"
+#include "harness/cli/diagnose.h"
+#include "harness/cli/tables.h"
 #include "harness/judging/judge.h"
 #include "harness/judging/scoring.h"
 

@@ -10,8 +10,7 @@
 #include "harness/base/home.h"
 #include "harness/base/jget.h"
 #include "harness/cli/cmd.h"
-#include "harness/cli/list_fs.h"
-#include "harness/cli/list_scenarios.h"
+#include "harness/cli/list.h"
 #include "harness/judging/findings.h"
 #include "harness/scenario/part.h"
 

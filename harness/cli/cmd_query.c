@@ -4,7 +4,7 @@
 
 #include "diag/ship/remote.h"
 #include "harness/base/outfile.h"
-#include "harness/cli/clickhouse_options.h"
+#include "harness/cli/ship.h"
 #include "harness/cli/cmd.h"
 #include "harness/cli/rows.h"
 #include "harness/cli/subject.h"

@@ -6,8 +6,7 @@
 
 #include "harness/base/alloc.h"
 #include "harness/cli/cmd.h"
-#include "harness/cli/groups.h"
-#include "harness/cli/show.h"
+#include "harness/cli/tables.h"
 #include "harness/store/lock.h"
 #include "harness/judging/remeasure.h"
 

@@ -13,7 +13,7 @@
 #include "harness/base/jget.h"
 #include "harness/base/text.h"
 #include "harness/cli/cmd.h"
-#include "harness/cli/groups.h"
+#include "harness/cli/tables.h"
 #include "harness/cli/replay_rows.h"
 #include "harness/run/signals.h"
 #include "harness/replay/replay.h"

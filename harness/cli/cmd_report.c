@@ -9,9 +9,9 @@
 #include "harness/base/file.h"
 #include "harness/base/jget.h"
 #include "harness/cli/cmd.h"
-#include "harness/cli/report_data.h"
+#include "harness/cli/report.h"
 #include "harness/cli/shards.h"
-#include "harness/cli/table_runs.h"
+#include "harness/cli/tables.h"
 #include "harness/web/page.h"
 
 /* A page of this size opens at once, and can be sent by mail. */

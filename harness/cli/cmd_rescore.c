@@ -1,9 +1,7 @@
 /* The command 'rescore': judges a recorded run again. */
 #include "harness/cli/cmd.h"
-#include "harness/cli/groups.h"
-#include "harness/cli/outcome.h"
+#include "harness/cli/tables.h"
 #include "harness/cli/shards.h"
-#include "harness/cli/show.h"
 
 struct options {
 	struct detector_options detectors;

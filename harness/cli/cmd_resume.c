@@ -8,7 +8,7 @@
 #include "harness/base/jget.h"
 #include "harness/base/file.h"
 #include "harness/cli/cmd.h"
-#include "harness/cli/groups.h"
+#include "harness/cli/tables.h"
 #include "harness/cli/running.h"
 #include "harness/run/cell_key.h"
 #include "harness/run/signals.h"

@@ -1,11 +1,7 @@
 /* The command 'table': prints a run's scores. */
 #include "harness/cli/cmd.h"
-#include "harness/cli/groups.h"
-#include "harness/cli/outcome.h"
+#include "harness/cli/tables.h"
 #include "harness/cli/shards.h"
-#include "harness/cli/show.h"
-#include "harness/cli/table_runs.h"
-#include "harness/cli/table_words.h"
 
 int table_judge_corpus(struct store *s, struct judge **judge, json_t **rows, struct err *e)
 {

@@ -9,9 +9,7 @@
 #include "harness/base/auto.h"
 #include "harness/base/jget.h"
 #include "harness/cli/cmd.h"
-#include "harness/cli/timeline_capture.h"
-#include "harness/cli/timeline_live.h"
-#include "harness/cli/timeline_output.h"
+#include "harness/cli/timeline.h"
 #include "harness/timeline/cell.h"
 
 struct options {

@@ -8,7 +8,7 @@
 #include "harness/base/text.h"
 #include "harness/cli/cmd.h"
 #include "harness/cli/contact.h"
-#include "harness/cli/groups.h"
+#include "harness/cli/tables.h"
 
 static void print_line(const char *name, const char *what, const char *text)
 {

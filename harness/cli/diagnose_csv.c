@@ -1,7 +1,7 @@
 /* Runs detectors on series files. */
 #include "harness/base/alloc.h"
 #include "harness/base/jget.h"
-#include "harness/cli/diagnose_csv.h"
+#include "harness/cli/diagnose.h"
 
 #include <errno.h>
 #include <math.h>

@@ -1,5 +1,5 @@
 /* Reads several files of series in turn, and refuses files whose series are not told apart. */
-#include "harness/cli/diagnose_files.h"
+#include "harness/cli/diagnose.h"
 
 #include <errno.h>
 #include <math.h>

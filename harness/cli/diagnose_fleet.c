@@ -1,5 +1,5 @@
 /* Runs the detector 'fleet' on series and prints its findings. */
-#include "harness/cli/diagnose_fleet.h"
+#include "harness/cli/diagnose.h"
 
 #include <errno.h>
 #include <math.h>
@@ -14,8 +14,6 @@
 #include "harness/base/file.h"
 #include "harness/base/near.h"
 #include "harness/cli/cmd.h"
-#include "harness/cli/diagnose_files.h"
-#include "harness/cli/diagnose_windows.h"
 #include "harness/table/fleet.h"
 
 enum { TERMINAL_WIDTH = 100 };

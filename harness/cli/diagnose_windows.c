@@ -1,5 +1,5 @@
 /* Cuts time into windows of equal length. */
-#include "harness/cli/diagnose_windows.h"
+#include "harness/cli/diagnose.h"
 
 #include <errno.h>
 #include <math.h>

@@ -10,7 +10,7 @@
 #include "harness/base/jget.h"
 #include "harness/cli/contact.h"
 #include "harness/cli/doctor.h"
-#include "harness/cli/list_fs.h"
+#include "harness/cli/list.h"
 #include "harness/run/cluster.h"
 #include "harness/fs/fs.h"
 

@@ -1,5 +1,5 @@
 /* Describes a run's scenario, hosts and load below its table. */
-#include "harness/cli/environment.h"
+#include "harness/cli/tables.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* Options of the detector 'fleet'. */
-#include "harness/cli/fleet_options.h"
+#include "harness/cli/diagnose.h"
 
 #include <errno.h>
 #include <stdlib.h>

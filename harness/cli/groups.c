@@ -1,13 +1,11 @@
 /* Options that several commands share. */
-#include "harness/cli/groups.h"
+#include "harness/cli/tables.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "diag/judge/detector.h"
-#include "harness/cli/outcome.h"
-#include "harness/cli/show.h"
 
 #define AT(field) offsetof(struct outcome_options, field)
 

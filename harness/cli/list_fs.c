@@ -1,5 +1,5 @@
 /* Lists file systems and the programs that they need. */
-#include "harness/cli/list_fs.h"
+#include "harness/cli/list.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* Lists the scenarios that culprit comes with. */
-#include "harness/cli/list_scenarios.h"
+#include "harness/cli/list.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* Prints what 'run', 'rescore' and 'table' end with. */
-#include "harness/cli/outcome.h"
+#include "harness/cli/tables.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* Options that name a Prometheus server and a query. */
-#include "harness/cli/prometheus_options.h"
+#include "harness/cli/diagnose.h"
 
 #include <errno.h>
 

@@ -1,5 +1,5 @@
 /* Turns a run's store into the JSON of a report. */
-#include "harness/cli/report_data.h"
+#include "harness/cli/report.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include "harness/base/alloc.h"
 #include "harness/base/auto.h"
 #include "harness/base/jget.h"
-#include "harness/cli/show.h"
+#include "harness/cli/tables.h"
 #include "harness/judging/places.h"
 
 /* Too private for a page that is passed on, or the secret that blinds detectors; both stay in

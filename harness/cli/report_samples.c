@@ -1,5 +1,5 @@
 /* Packs an attempt's samples for a report. */
-#include "harness/cli/report_samples.h"
+#include "harness/cli/report.h"
 
 #include <math.h>
 #include <stdlib.h>

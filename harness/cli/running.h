@@ -8,7 +8,7 @@
 #include <stdbool.h>
 
 #include "harness/cli/on_end.h"
-#include "harness/cli/outcome.h"
+#include "harness/cli/tables.h"
 #include "harness/run/executor.h"
 
 struct run_options {

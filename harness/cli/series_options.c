@@ -1,5 +1,5 @@
 /* Options that say how series from elsewhere are read. */
-#include "harness/cli/series_options.h"
+#include "harness/cli/diagnose.h"
 
 #include <errno.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* Ships logs as JSON lines. */
-#include "harness/cli/ship_lines.h"
+#include "harness/cli/ship.h"
 
 #include <errno.h>
 #include <math.h>

@@ -1,5 +1,5 @@
 /* Prints plans, tables and doses for several commands. */
-#include "harness/cli/show.h"
+#include "harness/cli/tables.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -8,8 +8,6 @@
 #include "harness/base/alloc.h"
 #include "harness/base/jget.h"
 #include "harness/cli/cmd.h"
-#include "harness/cli/environment.h"
-#include "harness/cli/table_notes.h"
 #include "harness/run/attempt.h"
 #include "harness/table/dose.h"
 #include "harness/table/overhead.h"

@@ -1,5 +1,5 @@
 /* Prints the notes below the tables of a run. */
-#include "harness/cli/table_notes.h"
+#include "harness/cli/tables.h"
 
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
 /* Prints tables of several runs, side by side or added up. */
-#include "harness/cli/table_runs.h"
+#include "harness/cli/tables.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -9,7 +9,6 @@
 #include "harness/base/auto.h"
 #include "harness/base/jget.h"
 #include "harness/cli/cmd.h"
-#include "harness/cli/table_notes.h"
 
 struct runs {
 	size_t n;

@@ -1,5 +1,5 @@
 /* Describes each cell and its verdicts in sentences. */
-#include "harness/cli/table_words.h"
+#include "harness/cli/tables.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* Draws the timeline of a captured application. */
-#include "harness/cli/timeline_capture.h"
+#include "harness/cli/timeline.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* Serves the timeline of a run in progress. */
-#include "harness/cli/timeline_live.h"
+#include "harness/cli/timeline.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* Writes the files of 'culprit timeline'. */
-#include "harness/cli/timeline_output.h"
+#include "harness/cli/timeline.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* Prints verdicts with their evidence. */
-#include "harness/cli/verdicts.h"
+#include "harness/cli/tables.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
  * are put in as they are; what comes from a run is data and never markup. It stands in script
  * elements that no browser executes: the index as JSON (ASCII, '<' escaped), and one block an
  * attempt: the length of its JSON (4 bytes, little endian), the JSON, and its samples
- * (harness/cli/report_samples.h), deflated (zlib) and in base64, unpacked by the browser's
+ * (harness/cli/report.h), deflated (zlib) and in base64, unpacked by the browser's
  * DecompressionStream when somebody sees the open cell. The page's policy allows the style and the
  * scripts that it was written with, by their SHA-256, and nothing else.
  */

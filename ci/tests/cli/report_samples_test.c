@@ -8,7 +8,7 @@
 #include <cmocka.h>
 #include <math.h>
 
-#include "harness/cli/report_samples.h"
+#include "harness/cli/report.h"
 
 /* As the header says it; NAN: no sample. */
 static double decoded(uint16_t code)

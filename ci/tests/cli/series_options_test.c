@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/cli/series_options.h"
+#include "harness/cli/diagnose.h"
 
 static const struct option_row rows[] = {
 	{"", 0, OPTION_GROUP, 0, NULL, "reading", .group = series_rows},

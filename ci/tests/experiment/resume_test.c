@@ -28,7 +28,7 @@
 #include "harness/base/file.h"
 #include "harness/run/cell_key.h"
 #include "harness/store/lock.h"
-#include "harness/cli/table_notes.h"
+#include "harness/cli/tables.h"
 #include "harness/judging/scoring.h"
 #include "harness/run/resume.h"
 

@@ -12,7 +12,7 @@
 
 #include "harness/base/alloc.h"
 #include "harness/base/jget.h"
-#include "harness/cli/diagnose_windows.h"
+#include "harness/cli/diagnose.h"
 #include "harness/table/fleet.h"
 
 #define DAY 86400.0

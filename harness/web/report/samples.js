@@ -1,5 +1,5 @@
 "use strict";
-/* The samples of an attempt, unpacked: numbers of three digits, as harness/cli/report_samples.h has them. */
+/* The samples of an attempt, unpacked: numbers of three digits, as harness/cli/report.h has them. */
 
 const numbers_seen = new Map(); /* as text a number is exact: 602 and "e-3" make 0.602 */
 
