@@ -42,7 +42,7 @@ TESTS = {
     "diag/capture/tools": "capture", "diag/judge": "judge judging", "faults/primitives": "primitives agent",
     "harness/run": "experiment remote", "harness/live": "recording watch", "harness/judging": "judging store flow", "harness/lua": "scenario inventory fs",
     "harness/nodes": "remote inventory", "harness/scenario": "scenario experiment", "harness/timeline": "timeline serve",
-    "harness/web": "serve timeline watch",
+    "harness/web": "serve timeline watch", "harness/web/serve": "serve",
 }
 # Tests that need a lab, a tracer of the kernel or a network, or that measure time.
 LEFT_OUT = re.compile(r"tests/(lab/|capture/(ebpf|flow|async|file_calls|sums_events|filter|leave|ptrace|recorder)|throttle/supervisor"

@@ -7,8 +7,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "harness/serve/dashboard_impl.h"
-#include "harness/serve/views.h"
+#include "harness/web/serve/dashboard_impl.h"
+#include "harness/web/serve/views.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -54,6 +54,9 @@ common() {
 found=$(find harness faults diag -name '*.c' -print0 | xargs -0 bash -c "$(declare -f common); common \"\$@\"" -)
 if [ -z "$found" ]; then ok "static functions have names of their own"; else not_ok "static functions have names of their own" "$found"; fi
 
+small=$(find harness faults diag -name '*.h' -exec awk 'END { if (NR < 40) print FILENAME }' {} \; | wc -l)
+check "few headers are small: $small with fewer than 40 lines, at most 114" [ "$small" -le 114 ]
+
 # unguarded HEADERS...: those whose guard is not their path.
 unguarded() {
 	awk 'FNR == 1 { want = FILENAME; sub(/\.h$/, "_h", want); gsub(/[^A-Za-z0-9]/, "_", want); want = "CULPRIT_" toupper(want); n[FILENAME] = 0 }

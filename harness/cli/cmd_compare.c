@@ -5,8 +5,8 @@
 #include "harness/base/jget.h"
 #include "harness/cli/cmd.h"
 #include "harness/run/signals.h"
-#include "harness/serve/compare.h"
-#include "harness/serve/subject.h"
+#include "harness/web/serve/compare.h"
+#include "harness/web/serve/subject.h"
 
 struct options {
 	bool json, per_second, no_index;

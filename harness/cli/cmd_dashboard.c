@@ -5,7 +5,7 @@
 #include "harness/base/file.h"
 #include "harness/base/jget.h"
 #include "harness/cli/cmd.h"
-#include "harness/serve/dashboard.h"
+#include "harness/web/serve/dashboard.h"
 
 struct options {
 	bool grafana;

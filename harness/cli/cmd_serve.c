@@ -3,8 +3,8 @@
 #include <stdio.h>
 
 #include "harness/cli/cmd.h"
-#include "harness/serve/serve.h"
-#include "harness/serve/views.h"
+#include "harness/web/serve/serve.h"
+#include "harness/web/serve/views.h"
 #include "harness/live/stop.h"
 
 struct options {

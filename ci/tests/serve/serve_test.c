@@ -21,8 +21,8 @@
 #include "harness/base/alloc.h"
 #include "harness/base/auto.h"
 #include "harness/base/jget.h"
-#include "harness/serve/serve.h"
-#include "harness/serve/serve_impl.h"
+#include "harness/web/serve/serve.h"
+#include "harness/web/serve/serve_impl.h"
 
 enum { RECORDS = 5000 };
 

@@ -18,10 +18,10 @@
 #include "harness/base/alloc.h"
 #include "harness/base/auto.h"
 #include "harness/base/jget.h"
-#include "harness/serve/answer.h"
-#include "harness/serve/dots.h"
-#include "harness/serve/answer_cache.h"
-#include "harness/serve/views.h"
+#include "harness/web/serve/answer.h"
+#include "harness/web/serve/dots.h"
+#include "harness/web/serve/answer_cache.h"
+#include "harness/web/serve/views.h"
 
 static char log_path[128], folder[128];
 static struct query_log logged;

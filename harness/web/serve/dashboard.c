@@ -4,7 +4,7 @@
 
 #include "harness/base/alloc.h"
 #include "harness/base/auto.h"
-#include "harness/serve/dashboard_impl.h"
+#include "harness/web/serve/dashboard_impl.h"
 
 enum { HALF = 12, HEIGHT = 8 };
 

@@ -1,5 +1,5 @@
 /* Serves the live page over a session, or over two. */
-#include "harness/serve/serve.h"
+#include "harness/web/serve/serve.h"
 
 #include <errno.h>
 #include <microhttpd.h>
@@ -12,8 +12,8 @@
 #include "harness/base/auto.h"
 #include "harness/base/clock.h"
 #include "harness/base/jget.h"
-#include "harness/serve/answer.h"
-#include "harness/serve/serve_impl.h"
+#include "harness/web/serve/answer.h"
+#include "harness/web/serve/serve_impl.h"
 #include "harness/web/page.h"
 
 #define LOOK_S 0.05 /* between two looks whether the browser still waits */

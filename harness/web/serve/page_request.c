@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/serve/answer.h"
-#include "harness/serve/serve_impl.h"
+#include "harness/web/serve/answer.h"
+#include "harness/web/serve/serve_impl.h"
 
 enum { TEXT_MAX = 1000 };
 

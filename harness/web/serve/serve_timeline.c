@@ -6,7 +6,7 @@
 #include "harness/base/alloc.h"
 #include "harness/base/auto.h"
 #include "harness/base/jget.h"
-#include "harness/serve/serve_impl.h"
+#include "harness/web/serve/serve_impl.h"
 #include "harness/timeline/cell.h"
 
 static int64_t serve_timeline_cell_of(struct subject *session, int64_t *attempt)

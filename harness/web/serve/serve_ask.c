@@ -5,9 +5,9 @@
 #include "harness/base/alloc.h"
 #include "harness/base/auto.h"
 #include "harness/base/jget.h"
-#include "harness/serve/answer.h"
-#include "harness/serve/compare.h"
-#include "harness/serve/serve_impl.h"
+#include "harness/web/serve/answer.h"
+#include "harness/web/serve/compare.h"
+#include "harness/web/serve/serve_impl.h"
 
 /* A query with all that the request says. */
 struct question {

@@ -1,8 +1,8 @@
 /* The inside of a served. */
-#ifndef CULPRIT_HARNESS_SERVE_SUBJECT_IMPL_H
-#define CULPRIT_HARNESS_SERVE_SUBJECT_IMPL_H
+#ifndef CULPRIT_HARNESS_WEB_SERVE_SUBJECT_IMPL_H
+#define CULPRIT_HARNESS_WEB_SERVE_SUBJECT_IMPL_H
 
-#include "harness/serve/subject.h"
+#include "harness/web/serve/subject.h"
 
 /* The attempts that have logs, for struct snapshot. New reference. */
 json_t *subject_attempts(const struct snapshot *snap);

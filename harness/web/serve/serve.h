@@ -3,10 +3,10 @@
  * (views.h), events and comparisons; each is a query with a time limit, and ends when the browser
  * no longer waits for it. Few run at once, the others wait.
  */
-#ifndef CULPRIT_HARNESS_SERVE_SERVE_H
-#define CULPRIT_HARNESS_SERVE_SERVE_H
+#ifndef CULPRIT_HARNESS_WEB_SERVE_SERVE_H
+#define CULPRIT_HARNESS_WEB_SERVE_SERVE_H
 
-#include "harness/serve/subject.h"
+#include "harness/web/serve/subject.h"
 
 struct serve;
 

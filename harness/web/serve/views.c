@@ -1,5 +1,5 @@
 /* Reads view files: a query and how it is drawn. */
-#include "harness/serve/views.h"
+#include "harness/web/serve/views.h"
 
 #include <ctype.h>
 #include <dirent.h>

@@ -1,13 +1,13 @@
 /* The inside of a server: what a request asks for. */
-#ifndef CULPRIT_HARNESS_SERVE_SERVE_IMPL_H
-#define CULPRIT_HARNESS_SERVE_SERVE_IMPL_H
+#ifndef CULPRIT_HARNESS_WEB_SERVE_SERVE_IMPL_H
+#define CULPRIT_HARNESS_WEB_SERVE_SERVE_IMPL_H
 
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "harness/serve/answer_cache.h"
-#include "harness/serve/serve.h"
-#include "harness/serve/views.h"
+#include "harness/web/serve/answer_cache.h"
+#include "harness/web/serve/serve.h"
+#include "harness/web/serve/views.h"
 #include "harness/web/loopback.h"
 
 enum {

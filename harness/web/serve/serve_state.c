@@ -2,8 +2,8 @@
 #include <string.h>
 
 #include "harness/base/jget.h"
-#include "harness/serve/answer.h"
-#include "harness/serve/serve_impl.h"
+#include "harness/web/serve/answer.h"
+#include "harness/web/serve/serve_impl.h"
 
 static json_t *view_json(const struct view *v)
 {

@@ -7,7 +7,7 @@
 #include "harness/base/auto.h"
 #include "harness/base/jget.h"
 #include "harness/base/text.h"
-#include "harness/serve/subject_impl.h"
+#include "harness/web/serve/subject_impl.h"
 
 enum { CELLS, ATTEMPTS, VERDICTS }; /* in the order of run_logs_tables */
 

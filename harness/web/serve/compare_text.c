@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "harness/base/jget.h"
-#include "harness/serve/compare.h"
+#include "harness/web/serve/compare.h"
 
 enum { KEY_MOST = 32, CELL = 10, RATIO = 7 };
 

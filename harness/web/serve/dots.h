@@ -1,6 +1,6 @@
 /* Points put together until they are few: each stands for all that are nearly there. */
-#ifndef CULPRIT_HARNESS_SERVE_DOTS_H
-#define CULPRIT_HARNESS_SERVE_DOTS_H
+#ifndef CULPRIT_HARNESS_WEB_SERVE_DOTS_H
+#define CULPRIT_HARNESS_WEB_SERVE_DOTS_H
 
 #include <jansson.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /* Answers a page's questions as JSON. */
-#include "harness/serve/answer.h"
+#include "harness/web/serve/answer.h"
 
 #include <errno.h>
 #include <math.h>
@@ -10,7 +10,7 @@
 #include "harness/base/auto.h"
 #include "harness/base/clock.h"
 #include "harness/base/text.h"
-#include "harness/serve/dots.h"
+#include "harness/web/serve/dots.h"
 
 enum { TEXT_MOST = 2000, DOTS_ACROSS = 400 };
 

@@ -1,5 +1,5 @@
 /* Compares two recorded sessions. */
-#include "harness/serve/compare.h"
+#include "harness/web/serve/compare.h"
 
 #include <errno.h>
 #include <math.h>
@@ -9,7 +9,7 @@
 #include "harness/base/alloc.h"
 #include "harness/base/auto.h"
 #include "harness/base/jget.h"
-#include "harness/serve/answer.h"
+#include "harness/web/serve/answer.h"
 
 enum measured { COUNT, BYTES, NS };
 

@@ -7,10 +7,10 @@
  *
  * and {"error": "..."} where there is none.
  */
-#ifndef CULPRIT_HARNESS_SERVE_ANSWER_H
-#define CULPRIT_HARNESS_SERVE_ANSWER_H
+#ifndef CULPRIT_HARNESS_WEB_SERVE_ANSWER_H
+#define CULPRIT_HARNESS_WEB_SERVE_ANSWER_H
 
-#include "harness/serve/views.h"
+#include "harness/web/serve/views.h"
 
 enum {
 	ANSWER_ROWS = 30000, /* of a chart: more is nothing that one could see */

@@ -1,5 +1,5 @@
 /* Joins nearby points until few are left. */
-#include "harness/serve/dots.h"
+#include "harness/web/serve/dots.h"
 
 #include <math.h>
 #include <stdint.h>

@@ -1,5 +1,5 @@
 /* Caches answers. */
-#include "harness/serve/answer_cache.h"
+#include "harness/web/serve/answer_cache.h"
 
 #include <pthread.h>
 #include <stdlib.h>

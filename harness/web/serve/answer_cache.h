@@ -1,7 +1,7 @@
 /* Answers that are kept, so that what was asked a moment ago is answered at once: the oldest go
  * when there are too many. Threads may use one. */
-#ifndef CULPRIT_HARNESS_SERVE_ANSWER_CACHE_H
-#define CULPRIT_HARNESS_SERVE_ANSWER_CACHE_H
+#ifndef CULPRIT_HARNESS_WEB_SERVE_ANSWER_CACHE_H
+#define CULPRIT_HARNESS_WEB_SERVE_ANSWER_CACHE_H
 
 #include <stdbool.h>
 #include <stddef.h>

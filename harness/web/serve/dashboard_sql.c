@@ -8,7 +8,7 @@
 #include "diag/ship/schema.h"
 #include "harness/base/alloc.h"
 #include "harness/base/auto.h"
-#include "harness/serve/dashboard_impl.h"
+#include "harness/web/serve/dashboard_impl.h"
 
 #define SLOT_NS "($__interval_ms * 1000000)"
 

@@ -8,7 +8,7 @@
 #include "harness/base/alloc.h"
 #include "harness/base/auto.h"
 #include "harness/base/jget.h"
-#include "harness/serve/subject_impl.h"
+#include "harness/web/serve/subject_impl.h"
 #include "harness/store/lock.h"
 
 static int64_t start_of(const json_t *row)

@@ -10,8 +10,8 @@
  * A row that one side does not have is null there. Rows come in the order of what they say most
  * about: the largest on either side first.
  */
-#ifndef CULPRIT_HARNESS_SERVE_COMPARE_H
-#define CULPRIT_HARNESS_SERVE_COMPARE_H
+#ifndef CULPRIT_HARNESS_WEB_SERVE_COMPARE_H
+#define CULPRIT_HARNESS_WEB_SERVE_COMPARE_H
 
 #include <stdio.h>
 

@@ -18,8 +18,8 @@
  *
  * Parameters: :slot_s (length of a slot of 'totals'), :attempt, :cell, :from_s and :to_s.
  */
-#ifndef CULPRIT_HARNESS_SERVE_VIEWS_H
-#define CULPRIT_HARNESS_SERVE_VIEWS_H
+#ifndef CULPRIT_HARNESS_WEB_SERVE_VIEWS_H
+#define CULPRIT_HARNESS_WEB_SERVE_VIEWS_H
 
 #include <stdbool.h>
 

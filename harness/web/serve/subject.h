@@ -3,8 +3,8 @@
  * What is known of it at one moment is a snapshot; a query asks one snapshot, whatever comes
  * meanwhile.
  */
-#ifndef CULPRIT_HARNESS_SERVE_SUBJECT_H
-#define CULPRIT_HARNESS_SERVE_SUBJECT_H
+#ifndef CULPRIT_HARNESS_WEB_SERVE_SUBJECT_H
+#define CULPRIT_HARNESS_WEB_SERVE_SUBJECT_H
 
 #include "harness/judging/run_tables.h"
 

@@ -1,8 +1,8 @@
 /* The inside of dashboards: SQL (dashboard_sql.c) and panels (dashboard.c). */
-#ifndef CULPRIT_HARNESS_SERVE_DASHBOARD_IMPL_H
-#define CULPRIT_HARNESS_SERVE_DASHBOARD_IMPL_H
+#ifndef CULPRIT_HARNESS_WEB_SERVE_DASHBOARD_IMPL_H
+#define CULPRIT_HARNESS_WEB_SERVE_DASHBOARD_IMPL_H
 
-#include "harness/serve/dashboard.h"
+#include "harness/web/serve/dashboard.h"
 
 /* Where t is 0: seconds since 1970. */
 #define DASHBOARD_START                                                                            \

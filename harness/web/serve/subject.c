@@ -1,5 +1,5 @@
 /* Takes snapshots of a run or of logs that may still grow. */
-#include "harness/serve/subject.h"
+#include "harness/web/serve/subject.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -15,7 +15,7 @@
 #include "harness/base/clock.h"
 #include "harness/base/hash.h"
 #include "harness/base/jget.h"
-#include "harness/serve/subject_impl.h"
+#include "harness/web/serve/subject_impl.h"
 #include "harness/store/lock.h"
 
 enum { GROWING_S = 30 };

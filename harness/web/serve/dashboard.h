@@ -7,12 +7,12 @@
  * columns that the view names; 'totals', which is not shipped, becomes the sum of events that it
  * is. Its p50_ns and p99_ns are exact there. Times of panels are whole seconds.
  */
-#ifndef CULPRIT_HARNESS_SERVE_DASHBOARD_H
-#define CULPRIT_HARNESS_SERVE_DASHBOARD_H
+#ifndef CULPRIT_HARNESS_WEB_SERVE_DASHBOARD_H
+#define CULPRIT_HARNESS_WEB_SERVE_DASHBOARD_H
 
 #include <jansson.h>
 
-#include "harness/serve/views.h"
+#include "harness/web/serve/views.h"
 
 /* The dashboard; new reference. Views that ask what is not shipped, or are wrong, are no panels:
  * 'left_out' gets a sentence for each. */
