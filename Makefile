@@ -37,7 +37,7 @@ say = $(if $(V),,@printf '  %-6s %s\n' $(1) $(2))
 BASE_SRC   := $(wildcard harness/base/*.c)
 RECORD_SRC := $(wildcard diag/record/*.c)
 CORE_DIRS  := diag/fleet diag/import harness/lua harness/nodes harness/fs harness/lab harness/scenario harness/store \
-              harness/judging harness/timeline harness/web/serve harness/run harness/live harness/replay harness/cli diag/app diag/causal diag/throttle diag/derive diag/flow diag/query diag/ship diag/judge diag/slow harness/table harness/web harness/web/timeline
+              harness/judging harness/timeline harness/web/serve harness/run harness/live harness/replay harness/cli diag/app diag/causal diag/throttle diag/derive diag/log diag/flow diag/query diag/ship diag/judge diag/slow harness/table harness/web harness/web/timeline
 AGENT_DIRS := harness/agent harness/replayer diag/app faults/primitives diag/capture diag/capture/ebpf diag/capture/ptrace diag/capture/sampler \
               diag/capture/tools
 CORE_SRC   := $(BASE_SRC) $(RECORD_SRC) harness/agent/operations.c harness/replayer/modes.c diag/capture/choice.c $(wildcard $(CORE_DIRS:%=%/*.c))

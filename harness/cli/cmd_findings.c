@@ -6,7 +6,7 @@
 #include "harness/base/outfile.h"
 #include "harness/base/text.h"
 #include "harness/cli/cmd.h"
-#include "harness/cli/json_text.h"
+#include "harness/base/json_text.h"
 #include "harness/cli/subject.h"
 #include "harness/judging/findings.h"
 

@@ -7,7 +7,7 @@
 #include "diag/query/scan.h"
 #include "harness/base/outfile.h"
 #include "harness/cli/cmd.h"
-#include "harness/cli/log_view.h"
+#include "diag/log/log_view.h"
 
 /* Names of --call to numbers, once the log's architecture is known. */
 static int choose_calls(struct log_view *v, const char *arch, struct err *e)

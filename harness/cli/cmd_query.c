@@ -6,7 +6,7 @@
 #include "harness/base/outfile.h"
 #include "harness/cli/ship.h"
 #include "harness/cli/cmd.h"
-#include "harness/cli/rows.h"
+#include "harness/table/rows.h"
 #include "harness/cli/subject.h"
 #include "harness/run/signals.h"
 

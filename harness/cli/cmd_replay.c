@@ -14,7 +14,7 @@
 #include "harness/base/text.h"
 #include "harness/cli/cmd.h"
 #include "harness/cli/tables.h"
-#include "harness/cli/replay_rows.h"
+#include "harness/replay/replay_rows.h"
 #include "harness/run/signals.h"
 #include "harness/replay/replay.h"
 #include "harness/replayer/replayer.h"

@@ -5,7 +5,7 @@
 #include "harness/base/jget.h"
 #include "harness/base/text.h"
 #include "harness/cli/cmd.h"
-#include "harness/cli/samples_wide.h"
+#include "harness/store/samples_wide.h"
 
 struct options {
 	bool taken[METRIC_COUNT], some; /* 'some': not all */

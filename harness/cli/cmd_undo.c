@@ -7,7 +7,7 @@
 #include "harness/base/jget.h"
 #include "harness/base/text.h"
 #include "harness/cli/cmd.h"
-#include "harness/cli/contact.h"
+#include "harness/run/contact.h"
 #include "harness/cli/tables.h"
 
 static void print_line(const char *name, const char *what, const char *text)

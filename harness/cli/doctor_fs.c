@@ -8,7 +8,7 @@
 #include "harness/base/auto.h"
 #include "harness/base/clock.h"
 #include "harness/base/jget.h"
-#include "harness/cli/contact.h"
+#include "harness/run/contact.h"
 #include "harness/cli/doctor.h"
 #include "harness/cli/list.h"
 #include "harness/run/cluster.h"

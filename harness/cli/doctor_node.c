@@ -10,7 +10,7 @@
 #include "harness/base/file.h"
 #include "harness/base/jget.h"
 #include "harness/base/units.h"
-#include "harness/cli/contact.h"
+#include "harness/run/contact.h"
 #include "harness/cli/doctor.h"
 #include "harness/fs/fs.h"
 #include "harness/scenario/gate_limits.h"

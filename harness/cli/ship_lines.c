@@ -7,7 +7,7 @@
 
 #include "harness/base/alloc.h"
 #include "harness/base/outfile.h"
-#include "harness/cli/json_text.h"
+#include "harness/base/json_text.h"
 
 struct ship_lines {
 	struct outfile out;

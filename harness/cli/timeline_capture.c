@@ -9,7 +9,7 @@
 #include "harness/base/alloc.h"
 #include "harness/base/auto.h"
 #include "harness/cli/cmd.h"
-#include "harness/cli/replay_rows.h"
+#include "harness/replay/replay_rows.h"
 
 /* ---- the table ---- */
 

@@ -7,7 +7,7 @@
 #include "harness/base/alloc.h"
 #include "diag/record/describe.h"
 #include "harness/base/text.h"
-#include "harness/cli/log_view.h"
+#include "diag/log/log_view.h"
 
 struct row {
 	char *key;

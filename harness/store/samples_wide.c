@@ -1,5 +1,5 @@
 /* Prints a run's measurements as one table for 'culprit diagnose --csv'. */
-#include "harness/cli/samples_wide.h"
+#include "harness/store/samples_wide.h"
 
 #include <errno.h>
 #include <math.h>

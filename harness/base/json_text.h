@@ -1,6 +1,6 @@
 /* Text from elsewhere as JSON. */
-#ifndef CULPRIT_HARNESS_CLI_JSON_TEXT_H
-#define CULPRIT_HARNESS_CLI_JSON_TEXT_H
+#ifndef CULPRIT_HARNESS_BASE_JSON_TEXT_H
+#define CULPRIT_HARNESS_BASE_JSON_TEXT_H
 
 #include <jansson.h>
 

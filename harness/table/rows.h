@@ -1,6 +1,6 @@
 /* Rows of a query on standard output: as a table, as CSV, or as JSON lines. */
-#ifndef CULPRIT_HARNESS_CLI_ROWS_H
-#define CULPRIT_HARNESS_CLI_ROWS_H
+#ifndef CULPRIT_HARNESS_TABLE_ROWS_H
+#define CULPRIT_HARNESS_TABLE_ROWS_H
 
 #include "diag/query/query.h"
 

@@ -1,5 +1,5 @@
 /* Compares an application with its replay, row by row. */
-#include "harness/cli/replay_rows.h"
+#include "harness/replay/replay_rows.h"
 
 #include <stdio.h>
 

@@ -8,7 +8,7 @@
 #include "diag/record/reading.h"
 #include "harness/base/clock.h"
 #include "harness/base/text.h"
-#include "harness/cli/log_view.h"
+#include "diag/log/log_view.h"
 
 enum { NAME_WIDTH = 15 }; /* of a process */
 

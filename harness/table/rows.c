@@ -1,5 +1,5 @@
 /* Prints rows of a query as a table, CSV or JSON lines. */
-#include "harness/cli/rows.h"
+#include "harness/table/rows.h"
 
 #include <errno.h>
 #include <math.h>
@@ -10,7 +10,7 @@
 #include "harness/base/alloc.h"
 #include "harness/base/outfile.h"
 #include "harness/base/text.h"
-#include "harness/cli/json_text.h"
+#include "harness/base/json_text.h"
 
 /* A table's columns are as wide as their first rows. */
 enum { ROWS_HELD = 200, TEXT_MOST = 20000 };

@@ -1,8 +1,8 @@
 /*
  * culprit log: what the user asked for, and the three forms of output (text, JSON, totals).
  */
-#ifndef CULPRIT_HARNESS_CLI_LOG_VIEW_H
-#define CULPRIT_HARNESS_CLI_LOG_VIEW_H
+#ifndef CULPRIT_DIAG_LOG_LOG_VIEW_H
+#define CULPRIT_DIAG_LOG_LOG_VIEW_H
 
 #include <stdio.h>
 

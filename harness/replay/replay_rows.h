@@ -1,7 +1,7 @@
 /* Application against replay, row by row: for the table of 'culprit replay' and the page of
  * 'culprit timeline'. */
-#ifndef CULPRIT_HARNESS_CLI_REPLAY_ROWS_H
-#define CULPRIT_HARNESS_CLI_REPLAY_ROWS_H
+#ifndef CULPRIT_HARNESS_REPLAY_REPLAY_ROWS_H
+#define CULPRIT_HARNESS_REPLAY_REPLAY_ROWS_H
 
 #include <jansson.h>
 #include <stddef.h>

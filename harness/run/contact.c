@@ -1,5 +1,5 @@
 /* Connects to all hosts of an inventory, each on its own. */
-#include "harness/cli/contact.h"
+#include "harness/run/contact.h"
 
 #include <stdlib.h>
 

@@ -6,8 +6,8 @@
 #include "diag/record/fuse.h"
 #include "diag/record/reading.h"
 #include "harness/base/text.h"
-#include "harness/cli/json_text.h"
-#include "harness/cli/log_view.h"
+#include "harness/base/json_text.h"
+#include "diag/log/log_view.h"
 
 static void json_name(json_t *o, const char *key, const char *s)
 {

@@ -2,8 +2,8 @@
  * The measurements of a run as a table that 'culprit diagnose --csv' reads: a row for each second
  * and server, a column for each metric, and in the head what each metric is ("# metric ...").
  */
-#ifndef CULPRIT_HARNESS_CLI_SAMPLES_WIDE_H
-#define CULPRIT_HARNESS_CLI_SAMPLES_WIDE_H
+#ifndef CULPRIT_HARNESS_STORE_SAMPLES_WIDE_H
+#define CULPRIT_HARNESS_STORE_SAMPLES_WIDE_H
 
 #include <stdbool.h>
 

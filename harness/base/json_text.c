@@ -1,5 +1,5 @@
 /* Writes foreign text as JSON. */
-#include "harness/cli/json_text.h"
+#include "harness/base/json_text.h"
 
 #include <stdlib.h>
 #include <string.h>

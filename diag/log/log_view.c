@@ -1,5 +1,5 @@
 /* Shared by the three outputs of 'culprit log': selection, addresses, clocks. */
-#include "harness/cli/log_view.h"
+#include "diag/log/log_view.h"
 
 #include <stdlib.h>
 #include <string.h>

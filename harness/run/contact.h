@@ -1,6 +1,6 @@
 /* The hosts of an inventory, each connected on its own: a failure does not affect the others. */
-#ifndef CULPRIT_HARNESS_CLI_CONTACT_H
-#define CULPRIT_HARNESS_CLI_CONTACT_H
+#ifndef CULPRIT_HARNESS_RUN_CONTACT_H
+#define CULPRIT_HARNESS_RUN_CONTACT_H
 
 #include <pthread.h>
 #include <stdbool.h>

@@ -5,7 +5,7 @@
 
 #include "diag/record/reading.h"
 #include "harness/base/text.h"
-#include "harness/cli/log_view.h"
+#include "diag/log/log_view.h"
 
 /* What a reading was over all its seconds: the sum over things (the mean, of a LEVEL of sockets) in
  * each. */
