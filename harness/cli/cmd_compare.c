@@ -6,7 +6,7 @@
 #include "harness/cli/cmd.h"
 #include "harness/run/signals.h"
 #include "harness/web/serve/compare.h"
-#include "harness/web/serve/subject.h"
+#include "harness/web/serve/page_subject.h"
 
 struct options {
 	bool json, per_second, no_index;
@@ -15,7 +15,7 @@ struct options {
 };
 
 struct side {
-	struct subject *served;
+	struct page_subject *served;
 	struct snapshot *snap;
 	struct query *asked;
 };
@@ -24,27 +24,28 @@ static int open_side(const struct options *o, const char *what, struct side *sid
 {
 	const struct query_spec spec = {
 		.no_index = o->no_index, .timeout_s = o->timeout_s, .interrupted = signals_catch()};
-	int rc = subject_open_named(what, &side->served, e);
+	int rc = page_subject_open_named(what, &side->served, e);
 	int64_t attempt;
 
 	if (rc)
 		return err_blame(e, ERR_USAGE, rc);
-	side->snap = subject_get(side->served);
-	attempt = subject_has_one_cell(side->snap) ? subject_first_choice(side->served, side->snap)
-						   : 0;
-	if (o->per_second && !attempt && subject_is_run(side->served))
+	side->snap = page_subject_get(side->served);
+	attempt = page_subject_has_one_cell(side->snap)
+		? page_subject_first_choice(side->served, side->snap)
+		: 0;
+	if (o->per_second && !attempt && page_subject_is_run(side->served))
 		return err_blame(e, ERR_USAGE,
 			err_set(e, -EINVAL, "--per-second is for logs and single cells: '%s:CELL'",
 				what));
-	return subject_ask(side->snap, attempt, &spec, &side->asked, e);
+	return page_subject_ask(side->snap, attempt, &spec, &side->asked, e);
 }
 
 static void close_side(struct side *side)
 {
 	query_free(side->asked);
 	if (side->snap)
-		subject_put(side->served, side->snap);
-	subject_close(side->served);
+		page_subject_put(side->served, side->snap);
+	page_subject_close(side->served);
 }
 
 static int compare_show(const struct options *o, json_t *compared)
@@ -73,8 +74,8 @@ static int compare_run(const struct call *c)
 		?: open_side(o, c->args[1], &sides[1], &e);
 
 	if (!rc) {
-		const struct compare_side a = {subject_name(sides[0].served), sides[0].asked},
-					  b = {subject_name(sides[1].served), sides[1].asked};
+		const struct compare_side a = {page_subject_name(sides[0].served), sides[0].asked},
+					  b = {page_subject_name(sides[1].served), sides[1].asked};
 
 		rc = compare_sessions(&a, &b, o->per_second, &compared, &e);
 	}

@@ -15,16 +15,17 @@ struct options {
 };
 
 /* Says what is wrong with the views; how many are. -1: they cannot be read. */
-static int check_views(const struct options *o, struct subject *session, struct err *e)
+static int check_views(const struct options *o, struct page_subject *session, struct err *e)
 {
-	struct snapshot *snap = subject_get(session);
+	struct snapshot *snap = page_subject_get(session);
 	const struct query_spec spec = {.no_index = o->no_index, .params = view_params};
 	struct query *q = NULL;
 	struct views views = {0};
-	int wrong = 0, rc = views_read(o->views, &views, e) ?: subject_ask(snap, 0, &spec, &q, e);
+	int wrong = 0,
+	    rc = views_read(o->views, &views, e) ?: page_subject_ask(snap, 0, &spec, &q, e);
 
 	for (size_t i = 0; !rc && i < views.n; i++) {
-		if (!views.v[i].of_runs || subject_is_run(session))
+		if (!views.v[i].of_runs || page_subject_is_run(session))
 			view_check(&views.v[i], q);
 		if (!views.v[i].wrong)
 			continue;
@@ -33,7 +34,7 @@ static int check_views(const struct options *o, struct subject *session, struct 
 	}
 	query_free(q);
 	views_clear(&views);
-	subject_put(session, snap);
+	page_subject_put(session, snap);
 	return rc ? -1 : wrong;
 }
 
@@ -55,12 +56,12 @@ static int cli_serve_serve(const struct serve_spec *spec)
 static int open_sessions(const struct call *c, struct serve_spec *spec, struct err *e)
 {
 	const struct options *o = c->options;
-	int rc = subject_open(c->n, c->args, o->cell, &spec->session, e);
+	int rc = page_subject_open(c->n, c->args, o->cell, &spec->session, e);
 
 	if (!rc && o->beside)
-		rc = subject_beside(spec->session, o->beside, e);
+		rc = page_subject_beside(spec->session, o->beside, e);
 	if (!rc && o->other)
-		rc = subject_open_named(o->other, &spec->other, e);
+		rc = page_subject_open_named(o->other, &spec->other, e);
 	return rc;
 }
 
@@ -81,8 +82,8 @@ static int serve_run(const struct call *c)
 		code = wrong ? CULPRIT_EXIT_USAGE : CULPRIT_EXIT_OK;
 	else
 		code = cli_serve_serve(&spec);
-	subject_close(spec.session);
-	subject_close(spec.other);
+	page_subject_close(spec.session);
+	page_subject_close(spec.other);
 	return code;
 }
 

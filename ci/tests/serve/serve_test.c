@@ -27,7 +27,7 @@
 enum { RECORDS = 5000 };
 
 static char log_path[128];
-static struct subject *session;
+static struct page_subject *session;
 static struct serve *server;
 static char token[64];
 static int port;
@@ -484,7 +484,7 @@ static void test_a_log_that_grows(void **state)
 		}
 		assert_int_equal(log_flush(w, &e), 0);
 		if (part == 1) {
-			assert_int_equal(subject_open(1, args, 0, &spec.session, &e), 0);
+			assert_int_equal(page_subject_open(1, args, 0, &spec.session, &e), 0);
 			assert_int_equal(serve_open(&spec, &growing, &e), 0);
 			assert_int_equal(sscanf(serve_url(growing),
 						 "http://127.0.0.1:%d/?token=%63s", &port, token),
@@ -508,7 +508,7 @@ static void test_a_log_that_grows(void **state)
 		assert_int_equal(jget_int(v, "generation"), 3);
 	}
 	serve_close(growing);
-	subject_close(spec.session);
+	page_subject_close(spec.session);
 	port = own_port;
 	memcpy(token, own_token, sizeof(token));
 }
@@ -558,7 +558,7 @@ static int setup(void **state)
 	setenv("XDG_CONFIG_HOME", dir, 1);
 	snprintf(log_path, sizeof(log_path), "%s/<script>boom", dir);
 	if (drawn_log(log_path, RECORDS, true, &e) || begin_at(log_path, 1700000000000000000) ||
-		subject_open(1, args, 0, &session, &e))
+		page_subject_open(1, args, 0, &session, &e))
 		return -1;
 	spec.session = session;
 	if (serve_open(&spec, &server, &e)) {
@@ -572,7 +572,7 @@ static int setup(void **state)
 static int teardown(void **state)
 {
 	serve_close(server);
-	subject_close(session);
+	page_subject_close(session);
 	return remove_dir(state);
 }
 

@@ -76,7 +76,7 @@ static void serve_end(struct serve *s)
 
 /* ---- extents ---- */
 
-static bool known_extent(struct serve *s, const struct subject *of, uint64_t generation,
+static bool known_extent(struct serve *s, const struct page_subject *of, uint64_t generation,
 	int64_t attempt, struct query_extent *out)
 {
 	bool found = false;
@@ -92,7 +92,7 @@ static bool known_extent(struct serve *s, const struct subject *of, uint64_t gen
 	return found;
 }
 
-int serve_extent(struct serve *s, const struct subject *of, const struct snapshot *snap,
+int serve_extent(struct serve *s, const struct page_subject *of, const struct snapshot *snap,
 	int64_t attempt, const struct query_spec *spec, struct query_extent *out, struct err *e)
 {
 	struct query *q = NULL;
@@ -101,7 +101,7 @@ int serve_extent(struct serve *s, const struct subject *of, const struct snapsho
 
 	if (known_extent(s, of, snap->generation, attempt, out))
 		return 0;
-	rc = subject_ask(snap, attempt, spec, &q, e);
+	rc = page_subject_ask(snap, attempt, spec, &q, e);
 	if (rc)
 		return rc;
 	rc = query_extent(q, out, e);
@@ -150,13 +150,13 @@ static const struct route {
 	{"/compare", serve_compared, true},
 };
 
-static uint64_t generation_of(struct subject *of)
+static uint64_t generation_of(struct page_subject *of)
 {
-	struct snapshot *snap = of ? subject_get(of) : NULL;
+	struct snapshot *snap = of ? page_subject_get(of) : NULL;
 	const uint64_t generation = snap ? snap->generation : 0;
 
 	if (snap)
-		subject_put(of, snap);
+		page_subject_put(of, snap);
 	return generation;
 }
 
@@ -272,7 +272,8 @@ static int make_page(struct serve *s, struct err *e)
 {
 	FILE *f = alloc_text(&s->page, &s->page_size);
 	auto_json json_t *index = json_pack("{s:i}", "version", 1);
-	auto_free char *title = alloc_format("%s - culprit serve", subject_name(s->spec.session));
+	auto_free char *title = alloc_format(
+		"%s - culprit serve", page_subject_name(s->spec.session));
 	struct page *p = NULL;
 	int rc = page_new(&page_of_serve, &p, e);
 

@@ -6,16 +6,16 @@
 #ifndef CULPRIT_HARNESS_WEB_SERVE_SERVE_H
 #define CULPRIT_HARNESS_WEB_SERVE_SERVE_H
 
-#include "harness/web/serve/subject.h"
+#include "harness/web/serve/page_subject.h"
 
 struct serve;
 
 /* Borrowed, and used until serve_close. */
 struct serve_spec {
-	struct subject *session, *other; /* other: to compare with; or NULL */
-	const char *views;               /* folder; NULL: the user's */
-	unsigned short port;             /* 0: any that is free */
-	double timeout_s;                /* of a query */
+	struct page_subject *session, *other; /* other: to compare with; or NULL */
+	const char *views;                    /* folder; NULL: the user's */
+	unsigned short port;                  /* 0: any that is free */
+	double timeout_s;                     /* of a query */
 	bool no_index;
 };
 

@@ -71,13 +71,13 @@ static int question_new(struct serve *s, const struct page_request *a, const str
 static json_t *serve_ask(
 	struct serve *s, const struct page_request *a, const char *sql, enum view_chart chart)
 {
-	struct snapshot *snap = subject_get(s->spec.session);
+	struct snapshot *snap = page_subject_get(s->spec.session);
 	struct query *q = NULL;
 	struct question of;
 	struct err e;
 	json_t *out;
 	int rc = question_new(s, a, snap, &of, &e)
-		?: subject_ask(snap, a->attempt, &of.spec, &q, &e);
+		?: page_subject_ask(snap, a->attempt, &of.spec, &q, &e);
 
 	if (rc) {
 		out = answer_error(e.text);
@@ -86,7 +86,7 @@ static json_t *serve_ask(
 		json_object_set_new(out, "slot", json_real((double)of.spec.slot_ns / 1e9));
 		query_free(q);
 	}
-	subject_put(s->spec.session, snap);
+	page_subject_put(s->spec.session, snap);
 	return out;
 }
 
@@ -148,7 +148,7 @@ static int source_open(void *ctx, int64_t from_ns, int64_t to_ns, struct query *
 	spec.focus.in_time = true;
 	spec.focus.from_ns = from_ns;
 	spec.focus.to_ns = to_ns;
-	rc = subject_ask(s->snap, s->asked->attempt, &spec, &s->q, e);
+	rc = page_subject_ask(s->snap, s->asked->attempt, &spec, &s->q, e);
 	*q = s->q;
 	return rc;
 }
@@ -163,7 +163,7 @@ static void source_close(void *ctx)
 
 json_t *serve_events(struct serve *s, const struct page_request *a)
 {
-	struct snapshot *snap = subject_get(s->spec.session);
+	struct snapshot *snap = page_subject_get(s->spec.session);
 	struct watching w;
 	struct source source = {.asked = a, .snap = snap, .spec = serve_limits(s, a, &w)};
 	const struct answer_source of = {source_open, source_close, &source};
@@ -184,29 +184,29 @@ json_t *serve_events(struct serve *s, const struct page_request *a)
 
 		out = answer_events(&of, &page);
 	}
-	subject_put(s->spec.session, snap);
+	page_subject_put(s->spec.session, snap);
 	return out;
 }
 
 /* ---- comparing ---- */
 
-static char *side_name(struct subject *of, const struct snapshot *snap, int64_t attempt)
+static char *side_name(struct page_subject *of, const struct snapshot *snap, int64_t attempt)
 {
 	const json_t *row;
 	size_t i;
 
 	json_array_foreach(snap->attempts, i, row)
 		if (jget_int(row, "attempt") == attempt)
-			return alloc_format("%s: cell %lld, %s", subject_name(of),
+			return alloc_format("%s: cell %lld, %s", page_subject_name(of),
 				(long long)jget_int(row, "cell"), jget_text(row, "text"));
-	return alloc_copy(subject_name(of));
+	return alloc_copy(page_subject_name(of));
 }
 
 /* Both sides look at what the focus says, but for its stretch of time. */
 json_t *serve_compared(struct serve *s, const struct page_request *a)
 {
-	struct subject *other = s->spec.other ? s->spec.other : s->spec.session;
-	struct snapshot *one = subject_get(s->spec.session), *two = subject_get(other);
+	struct page_subject *other = s->spec.other ? s->spec.other : s->spec.session;
+	struct snapshot *one = page_subject_get(s->spec.session), *two = page_subject_get(other);
 	auto_free char *one_name = side_name(s->spec.session, one, a->attempt);
 	auto_free char *two_name = side_name(other, two, a->other);
 	struct query *p = NULL, *q = NULL;
@@ -218,8 +218,8 @@ json_t *serve_compared(struct serve *s, const struct page_request *a)
 
 	spec.focus = a->focus;
 	spec.focus.in_time = false;
-	rc = subject_ask(one, a->attempt, &spec, &p, &e)
-		?: subject_ask(two, a->other, &spec, &q, &e);
+	rc = page_subject_ask(one, a->attempt, &spec, &p, &e)
+		?: page_subject_ask(two, a->other, &spec, &q, &e);
 	if (!rc) {
 		const struct compare_side x = {one_name, p}, y = {two_name, q};
 
@@ -227,7 +227,7 @@ json_t *serve_compared(struct serve *s, const struct page_request *a)
 	}
 	query_free(p);
 	query_free(q);
-	subject_put(s->spec.session, one);
-	subject_put(other, two);
+	page_subject_put(s->spec.session, one);
+	page_subject_put(other, two);
 	return rc ? answer_error(e.text) : out;
 }

@@ -30,7 +30,7 @@ struct serve {
 	int queries;          /* that may begin */
 	struct views views;
 	struct {
-		const struct subject *of;
+		const struct page_subject *of;
 		uint64_t generation;
 		int64_t attempt;
 		struct query_extent extent;
@@ -67,7 +67,7 @@ struct watching {
 struct query_spec serve_limits(struct serve *s, const struct page_request *a, struct watching *w);
 
 /* From when to when the attempt's logs reach; kept until there is more. */
-int serve_extent(struct serve *s, const struct subject *of, const struct snapshot *snap,
+int serve_extent(struct serve *s, const struct page_subject *of, const struct snapshot *snap,
 	int64_t attempt, const struct query_spec *spec, struct query_extent *out, struct err *e);
 
 /* A round number of ns (1, 2 or 5 times a power of ten), so that 'span_ns' has at most 'points' of

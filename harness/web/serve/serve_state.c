@@ -25,9 +25,9 @@ static void read_views(struct serve *s, const struct snapshot *snap, const struc
 	with.params = view_params;
 	if (views_read(s->spec.views, &views, NULL))
 		return;
-	if (!subject_ask(snap, 0, &with, &q, NULL)) {
+	if (!page_subject_ask(snap, 0, &with, &q, NULL)) {
 		for (size_t i = 0; i < views.n; i++)
-			if (!views.v[i].of_runs || subject_is_run(s->spec.session))
+			if (!views.v[i].of_runs || page_subject_is_run(s->spec.session))
 				view_check(&views.v[i], q);
 		query_free(q);
 	}
@@ -39,7 +39,7 @@ static void read_views(struct serve *s, const struct snapshot *snap, const struc
 
 static json_t *views_json(struct serve *s)
 {
-	const bool run = subject_is_run(s->spec.session);
+	const bool run = page_subject_is_run(s->spec.session);
 	json_t *all = json_array();
 
 	pthread_mutex_lock(&s->lock);
@@ -91,18 +91,18 @@ static json_t *other_json(struct serve *s)
 
 	if (!s->spec.other)
 		return json_null();
-	snap = subject_get(s->spec.other);
-	out = json_pack("{s:o, s:O, s:I}", "name", answer_text(subject_name(s->spec.other)),
+	snap = page_subject_get(s->spec.other);
+	out = json_pack("{s:o, s:O, s:I}", "name", answer_text(page_subject_name(s->spec.other)),
 		"attempts", snap->attempts, "attempt",
-		(json_int_t)subject_first_choice(s->spec.other, snap));
-	subject_put(s->spec.other, snap);
+		(json_int_t)page_subject_first_choice(s->spec.other, snap));
+	page_subject_put(s->spec.other, snap);
 	return out;
 }
 
 json_t *serve_state(struct serve *s, const struct page_request *a)
 {
-	struct snapshot *snap = subject_get(s->spec.session);
-	const int64_t attempt = a->attempt ?: subject_first_choice(s->spec.session, snap);
+	struct snapshot *snap = page_subject_get(s->spec.session);
+	const int64_t attempt = a->attempt ?: page_subject_first_choice(s->spec.session, snap);
 	struct watching w;
 	const struct query_spec spec = serve_limits(s, a, &w);
 	struct query_extent x;
@@ -115,13 +115,13 @@ json_t *serve_state(struct serve *s, const struct page_request *a)
 		out = answer_error(e.text);
 	else
 		out = json_pack("{s:o, s:b, s:b, s:I, s:O, s:O, s:I, s:o, s:o, s:o, s:o}", "title",
-			answer_text(subject_name(s->spec.session)), "run",
-			subject_is_run(s->spec.session), "goes_on",
-			subject_goes_on(s->spec.session), "generation",
+			answer_text(page_subject_name(s->spec.session)), "run",
+			page_subject_is_run(s->spec.session), "goes_on",
+			page_subject_goes_on(s->spec.session), "generation",
 			(json_int_t)snap->generation, "attempts", snap->attempts, "beside",
 			snap->beside, "attempt", (json_int_t)attempt, "extent", extent_json(&x),
 			"nodes", nodes_json(snap, attempt), "other", other_json(s), "views",
 			views_json(s));
-	subject_put(s->spec.session, snap);
+	page_subject_put(s->spec.session, snap);
 	return out;
 }

@@ -9,18 +9,18 @@
 #include "harness/web/serve/serve_impl.h"
 #include "harness/timeline/cell.h"
 
-static int64_t serve_timeline_cell_of(struct subject *session, int64_t *attempt)
+static int64_t serve_timeline_cell_of(struct page_subject *session, int64_t *attempt)
 {
-	struct snapshot *snap = subject_get(session);
+	struct snapshot *snap = page_subject_get(session);
 	int64_t cell = 0;
 	const json_t *one;
 	size_t i;
 
-	*attempt = *attempt ? *attempt : subject_first_choice(session, snap);
+	*attempt = *attempt ? *attempt : page_subject_first_choice(session, snap);
 	json_array_foreach(snap->attempts, i, one)
 		if (jget_int(one, "attempt") == *attempt)
 			cell = jget_int(one, "cell");
-	subject_put(session, snap);
+	page_subject_put(session, snap);
 	return cell;
 }
 
@@ -49,7 +49,7 @@ int serve_timeline(
 	const struct cell_options what = {
 		.from_s = focus->in_time ? (double)focus->from_ns / 1e9 : 0,
 		.to_s = focus->in_time ? (double)focus->to_ns / 1e9 : 0};
-	const char *folder = subject_folder(s->spec.session);
+	const char *folder = page_subject_folder(s->spec.session);
 	auto_json json_t *row = NULL;
 	struct store *store = NULL;
 	int64_t attempt = a->attempt, cell;

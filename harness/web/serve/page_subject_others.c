@@ -8,7 +8,7 @@
 #include "harness/base/alloc.h"
 #include "harness/base/auto.h"
 #include "harness/base/jget.h"
-#include "harness/web/serve/subject_impl.h"
+#include "harness/web/serve/page_subject_impl.h"
 #include "harness/store/lock.h"
 
 static int64_t start_of(const json_t *row)
@@ -51,15 +51,15 @@ static void mark_now(json_t *marks, const struct snapshot *beside, const json_t 
 	const json_t *attempts, int64_t start_ns)
 {
 	const json_t *cell = jget(status, "cell");
-	const struct subject_fault f = {.inject_ns = jget_int(cell, "inject_ns"),
+	const struct page_subject_fault f = {.inject_ns = jget_int(cell, "inject_ns"),
 		.onset_ns = jget_int(cell, "onset_ns"),
 		.offset_ns = jget_int(cell, "offset_ns")};
 	const int64_t number = jget_int(cell, "number"), attempt = jget_int(cell, "attempt");
-	auto_free char *title = subject_cell_title(beside, number, attempt);
-	auto_free char *victim = subject_cell_victim(beside, number);
+	auto_free char *title = page_subject_cell_title(beside, number, attempt);
+	auto_free char *victim = page_subject_cell_victim(beside, number);
 
 	if (f.onset_ns && !has_attempt(attempts, number, attempt))
-		subject_mark_fault(marks, title, victim, start_ns, &f);
+		page_subject_mark_fault(marks, title, victim, start_ns, &f);
 }
 
 static void mark_one(json_t *attempt, const json_t *row, const struct snapshot *beside,
@@ -71,7 +71,7 @@ static void mark_one(json_t *attempt, const json_t *row, const struct snapshot *
 	size_t i;
 
 	json_array_foreach(rows, i, one) {
-		json_t *more = subject_marks(beside, one);
+		json_t *more = page_subject_marks(beside, one);
 
 		append(marks, more, (double)(start_of(one) - start_ns) / 1e9);
 		json_decref(more);
@@ -86,17 +86,17 @@ static json_t *state_of(
 	const json_t *cell = jget(status, "cell");
 	const int64_t number = running ? jget_int(cell, "number") : 0;
 	auto_free char *title = number
-		? subject_cell_title(beside, number, jget_int(cell, "attempt"))
+		? page_subject_cell_title(beside, number, jget_int(cell, "attempt"))
 		: NULL;
 
-	return json_pack("{s:o, s:b, s:I, s:I, s:o, s:o}", "name", subject_clean(name), "running",
-		running, "cells", (json_int_t)jget_int(status, "cells"), "done",
+	return json_pack("{s:o, s:b, s:I, s:I, s:o, s:o}", "name", page_subject_clean(name),
+		"running", running, "cells", (json_int_t)jget_int(status, "cells"), "done",
 		(json_int_t)jget_int(status, "done"), "phase",
-		subject_clean(running ? jget_text(status, "phase") : ""), "now",
-		title ? subject_clean(title) : json_null());
+		page_subject_clean(running ? jget_text(status, "phase") : ""), "now",
+		title ? page_subject_clean(title) : json_null());
 }
 
-int subject_add_beside(struct snapshot *snap, const char *run, struct err *e)
+int page_subject_add_beside(struct snapshot *snap, const char *run, struct err *e)
 {
 	auto_free char *path = alloc_format("%s/status.json", run);
 	const bool running = run_is_locked(run, NULL);
@@ -119,10 +119,10 @@ int subject_add_beside(struct snapshot *snap, const char *run, struct err *e)
 	snap->beside = state_of(&beside, store_run_id(store), status, running);
 	store_close(store);
 	json_array_foreach(snap->attempts, i, attempt)
-		json_array_foreach(subject_attempt_rows(snap), k, row)
+		json_array_foreach(page_subject_attempt_rows(snap), k, row)
 			if (jget_int(row, "id") == jget_int(attempt, "attempt"))
 				mark_one(attempt, row, &beside, running ? status : NULL,
-					subject_attempt_rows(&beside));
+					page_subject_attempt_rows(&beside));
 	run_tables_free(beside.run);
 	return 0;
 }

@@ -7,7 +7,7 @@
 #include "harness/base/auto.h"
 #include "harness/base/jget.h"
 #include "harness/base/text.h"
-#include "harness/web/serve/subject_impl.h"
+#include "harness/web/serve/page_subject_impl.h"
 
 enum { CELLS, ATTEMPTS, VERDICTS }; /* in the order of run_logs_tables */
 
@@ -16,7 +16,7 @@ static const json_t *rows(const struct snapshot *snap, size_t i)
 	return snap->run ? run_tables_rows(snap->run, i) : NULL;
 }
 
-json_t *subject_clean(const char *s)
+json_t *page_subject_clean(const char *s)
 {
 	const size_t n = s ? text_clean(s, (char[1]){""}, 1) : 0;
 	auto_free char *out = alloc_zero(n + 1, 1);
@@ -25,7 +25,7 @@ json_t *subject_clean(const char *s)
 	return json_string(out);
 }
 
-static const json_t *subject_attempts_cell_of(const struct snapshot *snap, int64_t number)
+static const json_t *page_subject_attempts_cell_of(const struct snapshot *snap, int64_t number)
 {
 	const json_t *row;
 	size_t i;
@@ -51,7 +51,7 @@ static bool is_faulty(const json_t *cell)
 }
 
 /* "disk-hog on s2 under ddw"; "recording": a capture, which has no fault. */
-static char *subject_attempts_text_of(const json_t *cell, const json_t *victims)
+static char *page_subject_attempts_text_of(const json_t *cell, const json_t *victims)
 {
 	const char *workload = jget_text(cell, "workload");
 	const json_t *v;
@@ -72,20 +72,20 @@ static char *subject_attempts_text_of(const json_t *cell, const json_t *victims)
 	return text;
 }
 
-char *subject_cell_title(const struct snapshot *snap, int64_t number, int64_t attempt)
+char *page_subject_cell_title(const struct snapshot *snap, int64_t number, int64_t attempt)
 {
-	const json_t *cell = subject_attempts_cell_of(snap, number);
+	const json_t *cell = page_subject_attempts_cell_of(snap, number);
 	auto_json json_t *victims = victims_of(cell);
-	auto_free char *text = subject_attempts_text_of(cell, victims);
+	auto_free char *text = page_subject_attempts_text_of(cell, victims);
 
 	return attempt > 1
 		? alloc_format("cell %lld.%lld: %s", (long long)number, (long long)attempt, text)
 		: alloc_format("cell %lld: %s", (long long)number, text);
 }
 
-char *subject_cell_victim(const struct snapshot *snap, int64_t number)
+char *page_subject_cell_victim(const struct snapshot *snap, int64_t number)
 {
-	auto_json json_t *victims = victims_of(subject_attempts_cell_of(snap, number));
+	auto_json json_t *victims = victims_of(page_subject_attempts_cell_of(snap, number));
 	const char *first = json_string_value(json_array_get(victims, 0));
 
 	return first ? alloc_copy(first) : NULL;
@@ -94,7 +94,7 @@ char *subject_cell_victim(const struct snapshot *snap, int64_t number)
 /* An attempt whose marks are made. */
 struct marking {
 	json_t *marks;
-	const char *title;     /* subject_cell_title */
+	const char *title;     /* page_subject_cell_title */
 	const json_t *victims; /* of its fault; none: a control */
 	int64_t start_ns;
 	double end_s;
@@ -110,18 +110,18 @@ static json_t *moment_or_null(int64_t ns, int64_t start_ns)
 	return ns ? json_real(seconds(ns, start_ns)) : json_null();
 }
 
-void subject_mark_fault(json_t *marks, const char *title, const char *victim, int64_t start_ns,
-	const struct subject_fault *f)
+void page_subject_mark_fault(json_t *marks, const char *title, const char *victim, int64_t start_ns,
+	const struct page_subject_fault *f)
 {
 	const char *text = strstr(title, ": ");
 
 	json_array_append_new(marks,
 		json_pack("{s:s, s:o, s:o, s:f, s:o, s:o, s:o}", "kind", "fault", "of",
-			subject_clean(title), "asked", moment_or_null(f->inject_ns, start_ns),
+			page_subject_clean(title), "asked", moment_or_null(f->inject_ns, start_ns),
 			"from", seconds(f->onset_ns, start_ns), "to",
 			moment_or_null(f->offset_ns, start_ns), "text",
-			subject_clean(text ? text + 2 : title), "server",
-			victim ? subject_clean(victim) : json_null()));
+			page_subject_clean(text ? text + 2 : title), "server",
+			victim ? page_subject_clean(victim) : json_null()));
 }
 
 /* When the fault was asked for: the attempt's steps know. */
@@ -143,17 +143,17 @@ static int64_t inject_of(const json_t *row)
 
 static void mark_fault(const struct marking *m, const json_t *row)
 {
-	const struct subject_fault f = {.onset_ns = jget_int(row, "onset_ns"),
+	const struct page_subject_fault f = {.onset_ns = jget_int(row, "onset_ns"),
 		.offset_ns = jget_int(row, "offset_ns"),
 		.inject_ns = jget_int(row, "onset_ns") ? inject_of(row) : 0};
 
 	if (f.onset_ns)
-		subject_mark_fault(m->marks, m->title,
+		page_subject_mark_fault(m->marks, m->title,
 			json_string_value(json_array_get(m->victims, 0)), m->start_ns, &f);
 }
 
 /* When the server was first indicted; without a time, at the end. */
-static double subject_attempts_moment(const json_t *verdict, const char *server, double end_s)
+static double page_subject_attempts_moment(const json_t *verdict, const char *server, double end_s)
 {
 	const json_t *time = jget(verdict, "time_s");
 
@@ -163,7 +163,7 @@ static double subject_attempts_moment(const json_t *verdict, const char *server,
 								    : end_s;
 }
 
-static bool subject_attempts_is_among(const json_t *names, const char *name)
+static bool page_subject_attempts_is_among(const json_t *names, const char *name)
 {
 	const json_t *one;
 	size_t i;
@@ -182,9 +182,10 @@ static void mark_said(const struct marking *m, const char *detector, const char 
 
 	json_array_append_new(m->marks,
 		json_pack("{s:s, s:o, s:f, s:n, s:o, s:o, s:o, s:o}", "kind", "verdict", "of",
-			subject_clean(m->title), "from", from, "to", "text", subject_clean(said),
-			"detector", subject_clean(detector), "server",
-			server ? subject_clean(server) : json_null(), "right", right));
+			page_subject_clean(m->title), "from", from, "to", "text",
+			page_subject_clean(said), "detector", page_subject_clean(detector),
+			"server", server ? page_subject_clean(server) : json_null(), "right",
+			right));
 }
 
 static void mark_verdict(const struct marking *m, const json_t *row)
@@ -206,16 +207,16 @@ static void mark_verdict(const struct marking *m, const json_t *row)
 		const char *server = json_is_string(one) ? json_string_value(one) : "?";
 
 		mark_said(m, detector, server, server,
-			subject_attempts_moment(verdict, server, m->end_s),
-			json_boolean(subject_attempts_is_among(m->victims, server)));
+			page_subject_attempts_moment(verdict, server, m->end_s),
+			json_boolean(page_subject_attempts_is_among(m->victims, server)));
 	}
 }
 
-json_t *subject_marks(const struct snapshot *snap, const json_t *row)
+json_t *page_subject_marks(const struct snapshot *snap, const json_t *row)
 {
 	auto_json json_t *victims = victims_of(
-		subject_attempts_cell_of(snap, jget_int(row, "cell")));
-	auto_free char *title = subject_cell_title(
+		page_subject_attempts_cell_of(snap, jget_int(row, "cell")));
+	auto_free char *title = page_subject_cell_title(
 		snap, jget_int(row, "cell"), jget_int(row, "number"));
 	const struct marking m = {.marks = json_array(),
 		.title = title,
@@ -232,7 +233,7 @@ json_t *subject_marks(const struct snapshot *snap, const json_t *row)
 	return m.marks;
 }
 
-const json_t *subject_attempt_rows(const struct snapshot *snap)
+const json_t *page_subject_attempt_rows(const struct snapshot *snap)
 {
 	return rows(snap, ATTEMPTS);
 }
@@ -256,21 +257,21 @@ static bool goes_on(const struct snapshot *snap, int64_t attempt)
 
 static json_t *attempt_of(const struct snapshot *snap, const json_t *row)
 {
-	const json_t *cell = subject_attempts_cell_of(snap, jget_int(row, "cell"));
+	const json_t *cell = page_subject_attempts_cell_of(snap, jget_int(row, "cell"));
 	const char *outcome = jget_text(row, "outcome");
 	auto_json json_t *victims = victims_of(cell);
-	auto_free char *text = subject_attempts_text_of(cell, victims);
+	auto_free char *text = page_subject_attempts_text_of(cell, victims);
 
 	return json_pack("{s:I, s:I, s:I, s:o, s:b, s:o, s:I, s:b, s:b, s:o}", "attempt",
 		(json_int_t)jget_int(row, "id"), "cell", (json_int_t)jget_int(row, "cell"),
-		"number", (json_int_t)jget_int(row, "number"), "outcome", subject_clean(outcome),
-		"goes_on", goes_on(snap, jget_int(row, "id")), "text", subject_clean(text),
-		"seconds", (json_int_t)jget_int(row, "seconds"), "confirmed",
-		outcome && !strcmp(outcome, "confirmed"), "faulty", is_faulty(cell), "marks",
-		subject_marks(snap, row));
+		"number", (json_int_t)jget_int(row, "number"), "outcome",
+		page_subject_clean(outcome), "goes_on", goes_on(snap, jget_int(row, "id")), "text",
+		page_subject_clean(text), "seconds", (json_int_t)jget_int(row, "seconds"),
+		"confirmed", outcome && !strcmp(outcome, "confirmed"), "faulty", is_faulty(cell),
+		"marks", page_subject_marks(snap, row));
 }
 
-json_t *subject_attempts(const struct snapshot *snap)
+json_t *page_subject_attempts(const struct snapshot *snap)
 {
 	json_t *all = json_array(), *one;
 	const json_t *row;

@@ -1,5 +1,5 @@
 /* Takes snapshots of a run or of logs that may still grow. */
-#include "harness/web/serve/subject.h"
+#include "harness/web/serve/page_subject.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -15,12 +15,12 @@
 #include "harness/base/clock.h"
 #include "harness/base/hash.h"
 #include "harness/base/jget.h"
-#include "harness/web/serve/subject_impl.h"
+#include "harness/web/serve/page_subject_impl.h"
 #include "harness/store/lock.h"
 
 enum { GROWING_S = 30 };
 
-struct subject {
+struct page_subject {
 	char *name, *folder; /* folder: of a run, or NULL */
 	char *beside;        /* a run whose marks are shown, too; or NULL */
 	char **paths;        /* of logs */
@@ -61,7 +61,7 @@ static uint64_t stamp_of_run(const char *folder)
 	return stamp_of(db) * 31 + stamp_of(wal);
 }
 
-static uint64_t stamp(const struct subject *s)
+static uint64_t stamp(const struct page_subject *s)
 {
 	uint64_t all = 1;
 
@@ -83,7 +83,7 @@ static uint64_t stamp(const struct subject *s)
 }
 
 /* A run without any attempt yet is empty, and no error if it goes on. */
-static int of_run(const struct subject *s, struct snapshot *snap, struct err *e)
+static int of_run(const struct page_subject *s, struct snapshot *snap, struct err *e)
 {
 	const struct run_tables_spec of = {
 		.cell = s->cell, .may_be_empty = run_is_locked(s->folder, NULL)};
@@ -99,7 +99,7 @@ static int of_run(const struct subject *s, struct snapshot *snap, struct err *e)
 	return rc;
 }
 
-static void of_logs(const struct subject *s, struct snapshot *snap)
+static void of_logs(const struct page_subject *s, struct snapshot *snap)
 {
 	snap->own = alloc_zero(s->n_paths, sizeof(*snap->own));
 	for (size_t i = 0; i < s->n_paths; i++)
@@ -108,7 +108,7 @@ static void of_logs(const struct subject *s, struct snapshot *snap)
 	snap->n_logs = s->n_paths;
 }
 
-static int snapshot_new(const struct subject *s, struct snapshot **out, struct err *e)
+static int snapshot_new(const struct page_subject *s, struct snapshot **out, struct err *e)
 {
 	struct snapshot *snap = alloc_zero(1, sizeof(*snap));
 	int rc = 0;
@@ -121,9 +121,9 @@ static int snapshot_new(const struct subject *s, struct snapshot **out, struct e
 		snapshot_free(snap);
 		return rc;
 	}
-	snap->attempts = subject_attempts(snap);
+	snap->attempts = page_subject_attempts(snap);
 	snap->beside = json_null();
-	if (s->beside && subject_add_beside(snap, s->beside, e)) {
+	if (s->beside && page_subject_add_beside(snap, s->beside, e)) {
 		snapshot_free(snap);
 		return -EINVAL;
 	}
@@ -139,7 +139,7 @@ static void release(struct snapshot *snap)
 }
 
 /* What cannot be read any more (a run that is being packed, say) stays as it was. */
-static int refresh(struct subject *s, struct err *e)
+static int refresh(struct page_subject *s, struct err *e)
 {
 	const uint64_t is = stamp(s);
 	struct snapshot *snap;
@@ -157,7 +157,7 @@ static int refresh(struct subject *s, struct err *e)
 	return 0;
 }
 
-struct snapshot *subject_get(struct subject *s)
+struct snapshot *page_subject_get(struct page_subject *s)
 {
 	struct snapshot *snap;
 	struct err e;
@@ -170,7 +170,7 @@ struct snapshot *subject_get(struct subject *s)
 	return snap;
 }
 
-void subject_put(struct subject *s, struct snapshot *snap)
+void page_subject_put(struct page_subject *s, struct snapshot *snap)
 {
 	pthread_mutex_lock(&s->lock);
 	release(snap);
@@ -192,7 +192,7 @@ static const char *base_name(const char *path)
 }
 
 /* A log must be one from the beginning. */
-static int take_logs(struct subject *s, int n, char **args, struct err *e)
+static int take_logs(struct page_subject *s, int n, char **args, struct err *e)
 {
 	for (int i = 0; i < n; i++) {
 		struct log_reader *r;
@@ -214,7 +214,7 @@ static int take_logs(struct subject *s, int n, char **args, struct err *e)
 	return 0;
 }
 
-static void take_run(struct subject *s, const char *folder)
+static void take_run(struct page_subject *s, const char *folder)
 {
 	size_t n = strlen(folder);
 	char *path = alloc_copy(folder);
@@ -226,9 +226,9 @@ static void take_run(struct subject *s, const char *folder)
 			  : alloc_copy(base_name(path));
 }
 
-int subject_open(int n, char **args, long cell, struct subject **out, struct err *e)
+int page_subject_open(int n, char **args, long cell, struct page_subject **out, struct err *e)
 {
-	struct subject *s = alloc_zero(1, sizeof(*s));
+	struct page_subject *s = alloc_zero(1, sizeof(*s));
 	int rc = 0;
 
 	pthread_mutex_init(&s->lock, NULL);
@@ -241,13 +241,13 @@ int subject_open(int n, char **args, long cell, struct subject **out, struct err
 		rc = take_logs(s, n, args, e);
 	rc = rc ?: refresh(s, e);
 	if (rc)
-		subject_close(s);
+		page_subject_close(s);
 	else
 		*out = s;
 	return rc;
 }
 
-int subject_open_named(const char *what, struct subject **out, struct err *e)
+int page_subject_open_named(const char *what, struct page_subject **out, struct err *e)
 {
 	auto_free char *name = alloc_copy(what);
 	char *colon = strrchr(name, ':'), *end, *args[] = {name, NULL};
@@ -261,10 +261,10 @@ int subject_open_named(const char *what, struct subject **out, struct err *e)
 			return err_set(e, -EINVAL, "'%s' is no cell: RUN:NUMBER", what);
 		*colon = '\0';
 	}
-	return subject_open(1, args, cell, out, e);
+	return page_subject_open(1, args, cell, out, e);
 }
 
-int subject_beside(struct subject *s, const char *run, struct err *e)
+int page_subject_beside(struct page_subject *s, const char *run, struct err *e)
 {
 	struct snapshot *was = s->now;
 	int rc;
@@ -279,7 +279,7 @@ int subject_beside(struct subject *s, const char *run, struct err *e)
 	return rc;
 }
 
-void subject_close(struct subject *s)
+void page_subject_close(struct page_subject *s)
 {
 	if (!s)
 		return;
@@ -294,17 +294,17 @@ void subject_close(struct subject *s)
 	free(s);
 }
 
-const char *subject_name(const struct subject *s)
+const char *page_subject_name(const struct page_subject *s)
 {
 	return s->name;
 }
 
-const char *subject_folder(const struct subject *s)
+const char *page_subject_folder(const struct page_subject *s)
 {
 	return s->folder;
 }
 
-bool subject_is_run(const struct subject *s)
+bool page_subject_is_run(const struct page_subject *s)
 {
 	return s->folder;
 }
@@ -321,7 +321,7 @@ static bool is_growing(const char *path)
 		clock_real_ns() / 1000000000 - st.st_mtim.tv_sec < GROWING_S;
 }
 
-bool subject_goes_on(const struct subject *s)
+bool page_subject_goes_on(const struct page_subject *s)
 {
 	if (s->beside && run_is_locked(s->beside, NULL))
 		return true;
@@ -333,14 +333,14 @@ bool subject_goes_on(const struct subject *s)
 	return false;
 }
 
-int64_t subject_first_choice(const struct subject *s, const struct snapshot *snap)
+int64_t page_subject_first_choice(const struct page_subject *s, const struct snapshot *snap)
 {
 	const size_t n = json_array_size(snap->attempts);
 	const json_t *row, *found = json_array_get(snap->attempts, 0);
 	bool confirmed = false;
 	size_t i;
 
-	if (n && subject_goes_on(s))
+	if (n && page_subject_goes_on(s))
 		return jget_int(json_array_get(snap->attempts, n - 1), "attempt");
 	json_array_foreach(snap->attempts, i, row) {
 		if (!jget_true(row, "confirmed") || (confirmed && !jget_true(row, "faulty")))
@@ -353,7 +353,7 @@ int64_t subject_first_choice(const struct subject *s, const struct snapshot *sna
 	return jget_int(found, "attempt");
 }
 
-bool subject_has_one_cell(const struct snapshot *snap)
+bool page_subject_has_one_cell(const struct snapshot *snap)
 {
 	const int64_t first = jget_int(json_array_get(snap->attempts, 0), "cell");
 	const json_t *row;
@@ -365,7 +365,7 @@ bool subject_has_one_cell(const struct snapshot *snap)
 	return json_array_size(snap->attempts);
 }
 
-int subject_ask(const struct snapshot *snap, int64_t attempt, const struct query_spec *spec,
+int page_subject_ask(const struct snapshot *snap, int64_t attempt, const struct query_spec *spec,
 	struct query **q, struct err *e)
 {
 	struct query_spec with = *spec;
