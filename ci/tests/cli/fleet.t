@@ -4,7 +4,7 @@
 cd "$(dirname "$0")/../../.." || exit 1
 . ci/tests/tap.sh
 . ci/tests/schema.sh
-culprit=$PWD/${OUT:-out}/culprit page=$PWD/diag/detectors/README.md
+culprit=$PWD/${OUT:-out}/culprit page=$PWD/diag/detectors/FLEET.md
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 cd "$tmp" || exit 1
@@ -31,7 +31,7 @@ cp out text
 sed -n '/^    \$ culprit diagnose --csv disks.csv --rank 3$/,/^\*\*/{s/^    //;/^\(\$\|\*\*\)/d;s/, [.][.][.]$//;p}' "$page" | grep . >shown
 cp ill.csv disks.csv && "$culprit" diagnose --csv disks.csv --rank 3 >printed
 missing=$(grep -q severity shown || echo "no example"; while read -r line; do grep -qF -- "$line" printed || echo "not printed: $line"; done <shown)
-check "diag/detectors/README.md shows this fleet, and what is printed of it" is "$missing" ""
+check "diag/detectors/FLEET.md shows this fleet, and what is printed of it" is "$missing" ""
 check "... what was understood comes first" grep -q '^ill.csv: CSV .*'"'disk'.*'host'" text
 check "... also the guess what the metric is" grep -q '^  latency_ms: more is worse.*guessed' text
 check "the lasting one has effect, share, onset" grep -qE '^ +[0-9.]+  host3/sdc  latency_ms     1\.[5-7][0-9]   all  +(100|9[0-9]) %  2026-11-05 0[0-9]:00  still +lasting$' text

@@ -7,7 +7,7 @@ culprit=$PWD/${OUT:-out}/culprit
 corpus=$PWD/results/corpora/ci
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
-sed -n '/^```perl$/,/^```$/p' diag/detectors/README.md | sed '1d;$d' >"$tmp/slowest.pl"
+sed -n '/^```perl$/,/^```$/p' diag/detectors/PROGRAMS.md | sed '1d;$d' >"$tmp/slowest.pl"
 cd "$tmp" || exit 1
 mkdir -m 1777 tmp && export TMPDIR=$tmp/tmp
 if [ "$(id -u)" -ne 0 ] && ! unshare -Ur true 2>/dev/null; then skip_all "no namespaces to confine programs with"; fi
