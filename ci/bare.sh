@@ -4,7 +4,7 @@
 #
 #   ci/bare.sh [COMMAND ...]    "make demo", "make" and "make unit" are the default
 #
-# All mounts and processes are in namespaces of their own and end with them. The mirror is the one that apt uses here.
+# All mounts and processes are in their own namespaces and end with them. The mirror is the one that apt uses here.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 die() { echo "ci/bare.sh: $*" >&2; exit 2; }

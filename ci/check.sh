@@ -205,7 +205,7 @@ if [[ ${#tests[@]} -gt 0 ]]; then
 	{ pass test "$asan" 1 "${c[@]}"; pass test "$out" 1 "${sh[@]}"; } &
 	wait_all
 else
-	# One part after the other, the fastest first: programs of the kernel have leases of a second, which labs beside them
+	# One part after the other, the fastest first: programs of the kernel have leases of a second, which labs next to them
 	# broke. A browser and a fuzzer keep one core each, and neither measures time.
 	{
 		! { has lab || has pages || has kernel; } || build tools

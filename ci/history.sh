@@ -8,7 +8,7 @@
 #   - it changes more than 50 lines of anything by hand, and its message has no body;
 #   - its subject has more than 72 characters or does not name an area ("flow: bind a receive to two sends").
 # A changed line counts once: the size is the larger of the lines added and the lines removed. Moves and copies that git finds
-# (-M -C) count with the lines that differ. Recorded data and foreign code do not count. Merges are not looked at.
+# (-M -C) count with the lines that differ. Recorded data and foreign code do not count. Merges are not examined.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 # Commits up to this one are older than the rules. A maintainer who accepts an offence that was published moves it forward.

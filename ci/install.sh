@@ -69,7 +69,7 @@ columns=100
 [[ ! -t 1 ]] || columns=$(stty size 2>/dev/null | cut -d' ' -f2) || true
 [[ ${columns:-0} -gt 20 ]] || columns=80
 
-# What the command says goes to the log; on a terminal its last line is shown meanwhile.
+# What the command says goes to the log; on a terminal its last line is shown in the meantime.
 show() {
 	local line
 	while IFS= read -r line; do

@@ -4,7 +4,7 @@
 #
 #   ci/orangefs.sh [ARCHIVE]
 #
-# The archive: the argument, $ORANGEFS_ARCHIVE, or the newest ../shared/third_party/orangefs-*.tar.xz beside the
+# The archive: the argument, $ORANGEFS_ARCHIVE, or the newest ../shared/third_party/orangefs-*.tar.xz next to the
 # checkout. Without one nothing is done, the reason is printed, and tests that need OrangeFS are skipped. Silent when
 # the installed one fits. Needs root, and the packages of packages-all.txt.
 set -euo pipefail

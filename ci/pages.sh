@@ -5,7 +5,7 @@
 #                                                                    $(recorded NAME) is a log of ci/tests/data, unpacked
 #   <!-- end -->
 #
-# (in a fence of its own, if there is one).
+# (in its own fence, if there is one).
 #
 #   ci/pages.sh [PAGE...]          prints it anew there
 #   ci/pages.sh --check [PAGE...]  says which pages are not as it would be, and ends with 1 then

@@ -141,7 +141,7 @@ static void take_read(struct log_check *c, struct truth *t, const struct record_
 	}
 	t->synced = t->synced || t->bytes;
 	if (!t->bytes || (int32_t)(end - t->next) < 0)
-		return;       /* it goes on */
+		return;       /* it continues */
 	if (end != t->next) { /* the next one's beginning came with it */
 		lose(c, t);
 		return;

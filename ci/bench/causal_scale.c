@@ -1,7 +1,7 @@
 /*
  * Scale by simulation: causal_scale DIR RANKS CALLS writes the log of an application, in which each
  * rank writes to its own file, talks to its neighbours every 10 calls, and all meet in a barrier
- * (a tree of messages) every 1000; makes the application trace of it in a process of its own; opens
+ * (a tree of messages) every 1000; makes the application trace of it in its own process; opens
  * that. Prints what both took.
  */
 #include <stdio.h>
@@ -159,7 +159,7 @@ static int open_it(const char *log, const char *out)
 	return 3;
 }
 
-/* In a process of its own, whose memory is told. */
+/* In its own process, whose memory is told. */
 static int timed(const char *what, int (*fn)(const char *log, const char *out), const char *log,
 	const char *out)
 {

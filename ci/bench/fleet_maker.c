@@ -129,7 +129,7 @@ static double walk_next(struct walk *w)
 	return w->at;
 }
 
-/* Load of the day and the week, with a walk of its own. */
+/* Load of the day and the week, with its own walk. */
 static void draw_shared(struct maker *m, struct maker_rng *r)
 {
 	double phase = maker_uniform(r) * 2 * M_PI, day = m->family->day, factor = 1, next = 1;
@@ -232,7 +232,7 @@ static void make_group_ill(struct maker *m, struct maker_rng *r, const struct ma
 		make_ill(m, r, &m->members[g->first + (first + i) % g->n]);
 }
 
-/* From a stream of its own: a fleet without ill members is otherwise the same. */
+/* From its own stream: a fleet without ill members is otherwise the same. */
 static void draw_ill(struct maker *m)
 {
 	unsigned groups = m->n_groups / 4 + (m->n_groups < 4);

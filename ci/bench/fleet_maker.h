@@ -24,7 +24,7 @@ enum maker_load { LOAD_NONE, LOAD_OPEN, LOAD_CLOSED };
 /* Ranges "from, to" are drawn from once a fleet (log-uniform), unless said otherwise. */
 struct maker_family {
 	const char *name, *summary, *reason;
-	bool held_out;        /* not to be looked at while the detector is tuned */
+	bool held_out;        /* not to be examined while the detector is tuned */
 	double dispersion[2]; /* standard deviation of the members' lasting log levels */
 	bool mixed;           /* each group draws its own dispersion, from one of the two ends */
 	double heavy;         /* degrees of freedom of their t distribution; 0: normal */

@@ -3,7 +3,7 @@
  *
  *     fleet_public_trial findings FILE ...
  *
- * prints CSV: for each file, each finding, and the member that is ranked first. Beside a finding
+ * prints CSV: for each file, each finding, and the member that is ranked first. Next to a finding
  * are simple statistics: the member's median ratio to its peers (of all time, and of its halves),
  * its distance from the fleet in MADs, and the share of its samples above its peers' median. For a
  * group they compare its median with that of all others.

@@ -199,7 +199,7 @@ static void esd(const struct rival_table *t, double *score)
 		score[order[i].member] = (x[i] - centre) / spread /
 			esd_allowed(n - (i < most ? i : most));
 	}
-	/* All before the last significant one are outliers, too. */
+	/* All before the last significant one are outliers as well. */
 	for (unsigned i = n; i-- > 0;) {
 		double *s = &score[order[i].member];
 

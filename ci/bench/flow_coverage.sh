@@ -1,5 +1,5 @@
 #!/bin/bash
-# flow_coverage.sh RUN ...: how much of what a run recorded is bound to what, in each cell, beside the goals; as a
+# flow_coverage.sh RUN ...: how much of what a run recorded is bound to what, in each cell, next to the goals; as a
 # table in Markdown. Then why the rest is not, and (without a run, or with --speed first) how fast binding is.
 cd "$(dirname "$0")/../.." || exit 1
 culprit=$PWD/${OUT:-out}/culprit

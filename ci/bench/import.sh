@@ -1,5 +1,5 @@
 #!/bin/bash
-# Samples a second that one core reads from CSV, by form and number of series, and peak memory; beside 'wc -l' on the same
+# Samples a second that one core reads from CSV, by form and number of series, and peak memory; next to 'wc -l' on the same
 # file, as the floor. Goal: 20 million samples a second in the wide form. Each time is the least processor time of five.
 set -eu
 cd "$(dirname "$0")/../.."

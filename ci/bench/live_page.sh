@@ -1,5 +1,5 @@
 #!/bin/bash
-# ci/bench/live_page.sh OUT [SEED|compare]: a live capture of a lab while a scenario runs there, looked at and asked. Root.
+# ci/bench/live_page.sh OUT [SEED|compare]: a live capture of a lab while a scenario runs there, examined and asked. Root.
 #
 #     culprit trace --inventory ... --live -o OUT/live
 #     culprit run scenarios/quick.lua -o OUT/quick            (SCENARIO and ONLY choose others)

@@ -7,7 +7,7 @@
 # In each round every way of tracing comes once, in random order, on the same cluster and file set; its ratio is to the
 # same round's untraced run. First all servers, the client and the program are traced (as in table 2 of Kasick et al. 2009): all nodes share one
 # kernel, so what a tracer does to every call of the machine is paid six times over. Then one server alone, as on
-# a host of its own. Then a program that does nothing but call, on all processors. Needs root, and a quiet machine.
+# its own host. Then a program that does nothing but call, on all processors. Needs root, and a quiet machine.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 [[ $EUID -eq 0 ]] || { echo "the lab needs root" >&2; exit 2; }
@@ -38,7 +38,7 @@ trap 'exit 143' TERM
 
 # ---- tracers: start WAY PIDS..., once it is ready; stop WAY, then $calls $lost $cpu ----
 
-# culprit's tracers are named TRACER:MODE; each traced process has a tracer of its own, as on separate nodes.
+# culprit's tracers are named TRACER:MODE; each traced process has its own tracer, as on separate nodes.
 read -ra ways <<<"${WAYS:-none ebpf:sums ebpf:events ptrace:events strace:events sysstat:events perf-trace bpftrace-count bpftrace-print}"
 usable() {
 	case $1 in

@@ -1,6 +1,6 @@
 /*
  * How many times as much there is on a faulty server as on a plain one (Dinh 2009, Table 6.1),
- * measured beside published.
+ * measured next to published.
  *
  * Of each cell: the victim's average, divided by the mean of the other servers' averages in the
  * same cell, as the thesis compares two servers of one run. Over n cells the figure is the
@@ -35,7 +35,7 @@ struct ratio {
 struct ratio ratios_of(const struct ratios *r, const char *fault, const char *component);
 
 /* Every component under every fault; or, with the text of a published table (as
- * results/dinh09-table61.csv), its components only, each beside the published ratio.
+ * results/dinh09-table61.csv), its components only, each next to the published ratio.
  * -EINVAL: the table is none, or does not know the file system. */
 int ratios_render(const struct ratios *r, const char *published, enum table_format format, FILE *f,
 	struct err *e);

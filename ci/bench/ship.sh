@@ -1,6 +1,6 @@
 #!/bin/bash
 # What it takes to send a log to ClickHouse, and to ask it there: records a second and core of the shipper, processor time of
-# the server, bytes a record that are stored, and questions to the store beside the same questions to the log. A database's
+# the server, bytes a record that are stored, and questions to the store next to the same questions to the log. A database's
 # log of SHIP_RECORDS (5 million) calls. Goals: 1 million records/s/core, 25 bytes a record.
 set -eu
 cd "$(dirname "$0")/../.."

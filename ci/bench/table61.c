@@ -1,7 +1,7 @@
 /*
  * table61 averages RUN [SECONDS]: the CSV of averages_print; so many seconds after the onset are
  * left out (default 0).
- * table61 table AVERAGES [PUBLISHED]: the ratios as Markdown, beside a published table's.
+ * table61 table AVERAGES [PUBLISHED]: the ratios as Markdown, next to a published table's.
  *
  * AVERAGES, PUBLISHED: files. Exit code 2: it cannot be done, and one line says why.
  */

@@ -1,10 +1,10 @@
 #!/bin/bash
-# Table 6.1 of Dinh 2009, published beside measured: ratios of the unbalanced server to the plain ones.
+# Table 6.1 of Dinh 2009, published next to measured: ratios of the unbalanced server to the plain ones.
 #
 #   ci/bench/table61.sh                      of the committed averages, results/unbalanced-*.csv
 #   ci/bench/table61.sh AVERAGES.csv ...     of these
 #   ci/bench/table61.sh RUN [SECONDS]        of a run of scenarios/unbalanced.lua: prints its averages, from so many
-#                                            seconds after the onset (30: until plain servers write back, too)
+#                                            seconds after the onset (30: until plain servers write back as well)
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 program=${OUT:-out}/bench/table61

@@ -1,7 +1,7 @@
 #!/bin/bash
 # Makes OUT/culprit_VERSION_ARCH.deb of what is built, with Debian's own tools (dpkg-dev) and no others: 'make deb'.
 #
-# Libraries that the programs use become Depends, by dpkg-shlibdeps. The agent travels to hosts with its libraries beside it;
+# Libraries that the programs use become Depends, by dpkg-shlibdeps. The agent travels to hosts with its libraries next to it;
 # these copies are no dependency. The maintainer is $DEBFULLNAME <$DEBEMAIL>, as of Debian's other tools, else git's user.
 # Programs of the lab, of workloads and of faults are Recommends and Suggests. What lintian says of the agent's copies is
 # overridden in ci/deb/overrides, with the reasons.

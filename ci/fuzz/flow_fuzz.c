@@ -162,7 +162,7 @@ static int look(void *ctx, const struct flow_request *r, struct err *e)
 	return 0;
 }
 
-/* Without checks, so that more of what is made up is taken for a message. */
+/* Without checks, so that more of what is made up is mistaken for a message. */
 static struct flow_protocol protocol(void)
 {
 	struct flow_protocol p = cluster_protocol();

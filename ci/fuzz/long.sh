@@ -2,7 +2,7 @@
 # Each fuzzer for FUZZ_SECONDS (an hour), one after the other; with arguments only those named. 'make fuzz-long' builds them first.
 # Inputs that reach something new are kept in OUT/fuzz/corpus, from which the next time begins; inputs that break something in
 # OUT/fuzz/finds: mend what they break, and put them into ci/fuzz/seeds/NAME. Ends with a table, and with 1 if anything was found.
-#   FUZZ_FIGURES=FILE  appends the figures to it (CSV), for ci/fuzz/page.sh; FUZZ_NOTE="..." says what went on beside
+#   FUZZ_FIGURES=FILE  appends the figures to it (CSV), for ci/fuzz/page.sh; FUZZ_NOTE="..." says what continued next to
 #   FUZZ_KEEP=1     replaces ci/fuzz/corpus/NAME.tar.gz by what covers the same, as far as 64 KB reach, smallest first
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit 2
@@ -22,7 +22,7 @@ done
 stat_of() { sed -n "s/^stat::$1: *//p" "$tmp/said" | tail -1; }
 found_of() { find "$finds" -name "$1-*" | wc -l; }
 
-# One fuzzer: begins again after a find, until its time is over.
+# One fuzzer: begins again after a find, until its time has ended.
 run() {
 	local name=$1 seeds=$3 begun=$SECONDS left executed=0 units code cov=0 before
 	shift 3

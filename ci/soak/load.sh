@@ -1,5 +1,5 @@
 #!/bin/bash
-# Runs a command (without one 'make check') beside LABS labs (4) that kills.py soaks, which makes a load of four to five a lab;
+# Runs a command (without one 'make check') next to LABS labs (4) that kills.py soaks, which makes a load of four to five a lab;
 # ends with the command's exit code. Prints the load average while it ran: least, median, most. As root.
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit 2

@@ -15,7 +15,7 @@ entry() {
 for e in json.load(open(sys.argv[1])):
     if e["file"] == sys.argv[2]: print(e["directory"], e["output"], " ".join(e["arguments"]))' "$tmp/compile_commands.json" "$1"
 }
-# made: two objects, as two kinds of commands: one on a line of its own, one with a compiler for BPF over two lines.
+# made: two objects, as two kinds of commands: one on its own line, one with a compiler for BPF over two lines.
 made() { ci/compile_commands.py "$out/harness/base/text.o" "$out/gen/ebpf.bpf.o" "$out/fuzz/harness/base/text.o" >"$tmp/compile_commands.json"; }
 check "commands are printed" made
 check "a source has the flags of the Makefile" grep -q "^$PWD $out/harness/base/text.o .*-std=c17 .* -c " <(entry harness/base/text.c)

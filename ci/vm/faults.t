@@ -1,5 +1,5 @@
 #!/bin/bash
-# Faults on a GlusterFS as administrators have it: bricks of glusterd under systemd, each on a disk of its own. Each fault is confirmed
+# Faults on a GlusterFS as administrators have it: bricks of glusterd under systemd, each on its own disk. Each fault is confirmed
 # with the default tracer, and leaves nothing.
 . "$(dirname "$0")/lib.sh"
 # shellcheck disable=SC2086

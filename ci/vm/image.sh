@@ -73,7 +73,7 @@ printf 'Package: *\nPin: release n=%s\nPin-Priority: 100\n\n' bookworm-backports
 
 packages=(systemd-sysv dbus udev kmod openssh-server iproute2 procps chrony e2fsprogs dmsetup sg3-utils nftables strace
 	glusterfs-server glusterfs-client initramfs-tools zstd)
-# In mounts of its own: whatever ends it, nothing stays mounted below the folder that is removed.
+# In its own mounts: whatever ends it, nothing stays mounted below the folder that is removed.
 # shellcheck disable=SC2016
 unshare --mount mmdebstrap --quiet --mode=root --variant=minbase --include="$(IFS=,; echo "${packages[*]}")" \
 	--aptopt='APT::Install-Recommends "false"' --dpkgopt=force-unsafe-io \

@@ -190,7 +190,7 @@ struct app_cursor;
 
 int app_cursor_new(const struct app_trace *t, uint32_t thread, struct app_cursor **out);
 /* 1 and the op, valid until the next call; 0 after the last one; a negative errno if the file was
- * changed meanwhile. */
+ * changed in the meantime. */
 int app_next(struct app_cursor *c, struct app_op *op, struct err *e);
 void app_cursor_free(struct app_cursor *c);
 

@@ -6,11 +6,11 @@
  *
  * With -p it attaches to every thread of the processes, follows what they start, and on
  * SIGTERM, SIGINT or SIGHUP, on a failed write, or when all have ended, detaches and closes the
- * log; the processes go on as if nothing had been. With a command it starts that, passes those
+ * log; the processes continue as if nothing had been. With a command it starts that, passes those
  * signals on to it, ends when the last process has ended, and returns the command's exit code
  * (128+signal if it was killed; 127 if there is no such program). On SIGQUIT (TRACE_LEAVE), and
  * when the command has not ended 5 s after SIGTERM or SIGHUP, it detaches and closes the log with a
- * command, too; if that goes on, the exit code is 0.
+ * command as well; if that continues, the exit code is 0.
  *
  * With --ring TIME only the last so many seconds are kept, in memory, and written to FILE at the
  * end; on SIGUSR1 also to FILE.1, FILE.2 ..., which are there once they are whole. --control-fd N

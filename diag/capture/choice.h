@@ -8,7 +8,7 @@
  *                          devices), fuse (on /dev/fuse; requests to FUSE mounts), metadata (calls
  *                          that name a path, and others on files and folders), other
  *   client=ADDRESS,...     of calls on TCP and UDP sockets, those connected to these IP addresses;
- *                          what is on no such socket is not looked at
+ *                          what is on no such socket is not examined
  *   path=PREFIX,...        files at or below, and calls that name one, and nothing else; absolute
  *                          (one that is not there, with --control-fd: calls that name it)
  *   none                   everything, alone

@@ -1,4 +1,4 @@
-/* A command whose calls on files stop at a supervisor, which lets them go on. */
+/* A command whose calls on files stop at a supervisor, which lets them continue. */
 #include <errno.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
@@ -46,7 +46,7 @@ static unsigned short make_filter(struct sock_filter *f)
 	return n;
 }
 
-/* A call that waits for the supervisor goes on waiting when a signal comes that does not kill;
+/* A call that waits for the supervisor continues waiting when a signal comes that does not kill;
  * kernels before 5.19 begin it again. */
 static int install(void)
 {

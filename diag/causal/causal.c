@@ -9,7 +9,7 @@
 #include "diag/causal/clock.h"
 #include "harness/base/sha256.h"
 
-/* So many events may wait for others; then the oldest go on without what they wait for. */
+/* So many events may wait for others; then the oldest continue without what they wait for. */
 enum { QUEUE_LIMIT = 1 << 22 };
 
 /* Bytes that were sent and not received yet, with what their sender knew. */
@@ -33,7 +33,7 @@ struct queued {
 
 struct thread {
 	struct clock clock;
-	struct queued *first, *last; /* what comes once it goes on */
+	struct queued *first, *last; /* what comes once it continues */
 	uint32_t next_waiting;       /* at the same channel */
 	bool waiting;
 	uint32_t app; /* number in the trace, or CLOCK_NO_THREAD */
@@ -47,7 +47,7 @@ struct maker {
 	struct channel *channels;
 	struct thread *threads;
 	uint32_t n_channels, n_threads;
-	uint32_t *ready; /* threads that may go on */
+	uint32_t *ready; /* threads that may continue */
 	uint32_t n_ready;
 	uint64_t n_queued;
 	struct causal_counts *counts;
@@ -226,7 +226,7 @@ static void leave_channel(struct maker *m, uint32_t thread)
 	m->threads[thread].waiting = false;
 }
 
-/* The threads that wait go on, each past one message. */
+/* The threads that wait continue, each past one message. */
 static int force_all(struct maker *m, struct err *e)
 {
 	int rc = 0;

@@ -59,7 +59,7 @@ struct causal_counts {
 	uint32_t sharing; /* ranks that share memory with others ... */
 	uint32_t alone;   /* ... of which no edge leads from or to another rank */
 	uint32_t nodes;   /* on which ranks are */
-	uint32_t running; /* ranks that went on when their tracer ended */
+	uint32_t running; /* ranks that continued when their tracer ended */
 	/* Nodes: a process on the first has received, by TCP, what nobody in any log has sent, from
 	 * the second, which has a log. NULL: that did not happen. */
 	const char *outside[2];

@@ -77,7 +77,7 @@ static void clock_put(struct frontier *f, const struct frontier_entry *x)
 	known_ref(f->entry[f->n++].known);
 }
 
-/* What the entries' operations had waited for, and if 'own' the entries, too. */
+/* What the entries' operations had waited for, and if 'own' the entries as well. */
 static struct known *closure_of(const struct frontier *f, bool own)
 {
 	struct known *k;

@@ -26,7 +26,7 @@ enum doing {
 	DO_MAP,
 	DO_SEGMENT,
 	DO_LOOK,  /* looks for messages; 0 or EAGAIN: there are none */
-	DO_YIELD, /* so, always in vain */
+	DO_YIELD, /* so, always without success */
 	DO_SLEEP,
 	DO_COPY, /* inside the kernel: not captured */
 };

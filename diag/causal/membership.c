@@ -105,7 +105,7 @@ static void look_outside(struct membership *b)
 {
 	const struct decode *d = b->d;
 
-	/* c->sent: by a launcher, too. */
+	/* c->sent: by a launcher as well. */
 	for (size_t i = 0; i < b->n_pairs && !b->outside[0]; i++) {
 		const struct membership_pair *p = &b->pairs[i];
 		const struct decode_channel *c = &d->channels[p->channel];

@@ -96,7 +96,7 @@ static void event_links_keep(struct events *s, size_t server, double now_s, enum
 }
 
 /* Is this write, the next call of the thread that wrote last, the rest of the same request? The
- * next request may follow at once, too, but lies elsewhere in memory. */
+ * next request may follow at once as well, but lies elsewhere in memory. */
 static bool goes_on(const struct links *l, const struct stream_item *item)
 {
 	const struct record_call *c = &item->record->call;
@@ -114,7 +114,7 @@ static bool goes_on(const struct links *l, const struct stream_item *item)
 	return at == was + l->write_got && c->args[2] == l->write_count - l->write_got;
 }
 
-/* Before a read, whatever it returns: an answer that is whole by now is over. */
+/* Before a read, whatever it returns: an answer that is whole by now has ended. */
 static void begin_read(const struct events *s, struct links *l, uint32_t tid, uint64_t asked)
 {
 	if (message_is_whole(&l->answer, s->stream, tid, asked))
@@ -160,7 +160,7 @@ static void moved(struct events *s, size_t server, const struct stream_item *ite
 		l->read_ns = c->start_ns + c->service_ns;
 	}
 	/* An answer may be recorded before its request if the writing thread returns late. If the
-	 * balance stays below 0, a request was taken for the rest of another. */
+	 * balance stays below 0, a request was mistaken for the rest of another. */
 	if (l->balance >= 0)
 		l->negative_s = INFINITY;
 	else if (l->negative_s == INFINITY)
@@ -239,7 +239,7 @@ void link_closed(struct events *s, const struct object *o, const struct record_f
 {
 	const struct links *l = &s->links[o->server];
 
-	/* Another socket than the one in use was an attempt of its own, or a spare. */
+	/* Another socket than the one in use was its own attempt, or a spare. */
 	if (l->ended || l->fd < 0 || (l->pid == f->pid && l->fd == f->fd))
 		ended(s, o->server, "close", NULL);
 }

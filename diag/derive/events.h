@@ -56,7 +56,7 @@
  *
  * Places. What a call was about: "storage" (below the server's storage folder), "mount" (below the
  * client's mount), "socket", "memory", "process", "path" and "other". A call that has no known
- * descriptor and takes a path (openat, rename) is "path"; the path itself is not looked at.
+ * descriptor and takes a path (openat, rename) is "path"; the path itself is not examined.
  *
  * A log of sums gives signals and ends of processes only: the rest needs calls.
  */

@@ -45,7 +45,7 @@ size_t burst_add(struct events *s, const struct event *ev);
 void links_new(struct events *s);
 void link_call(struct events *s, size_t server, const struct stream_item *item);
 void link_closed(struct events *s, const struct object *o, const struct record_fd *f);
-void links_finish(struct events *s); /* the log is over */
+void links_finish(struct events *s); /* the log has ended */
 
 /* How a call changes the data of the file at its first descriptor: a range of it; its length; it
  * brings what was written to the disk; it is the last chance to tell of an error. */

@@ -46,14 +46,14 @@ uint64_t message_asked(const struct call_info *info, const struct record_call *c
 bool message_is_whole(
 	const struct message *m, const struct stream *s, uint32_t tid, uint64_t asked);
 
-/* A read brought data: the message begins or goes on. */
+/* A read brought data: the message begins or continues. */
 void message_read(struct message *m, const struct record *rec, uint64_t asked);
 
 /* What a whole message counts as. */
 enum message_kind message_kind(const struct message *m, const struct bulk_rule *rule);
 
 /* A read failed with EAGAIN. True: its reader has begun anew, and the message is whole. False: what
- * has begun goes on. */
+ * has begun continues. */
 bool message_nothing(struct message *m, uint64_t asked);
 
 #endif

@@ -209,7 +209,7 @@ static void add_reading(struct metrics *m, const struct record_reading *r, struc
 	b->sum_s += sum;
 }
 
-/* The message is over, and counted if it is whole. */
+/* The message has ended, and counted if it is whole. */
 static void end_message(struct metrics *m, struct connection *c, bool whole)
 {
 	const enum message_kind kind = message_kind(&c->msg, &m->bulk);

@@ -31,16 +31,16 @@
  * from how the process reads, not from the bytes:
  *   - A message begins with the first read that brings data after the end of the previous message.
  *     It lasts from the start of that read to the end of its last read.
- *   - A read that fails with EAGAIN wanted more: the message goes on with the next data on this
+ *   - A read that fails with EAGAIN wanted more: the message continues with the next data on this
  *     descriptor, whichever thread reads it, however much later. Except that a reader which asks
  *     for as much as the message's first read did, and for another length than the last read left,
  *     has begun anew: the message was whole before it (readers that drain a socket).
  *   - A read that got n of N bytes, and is followed by one that asks for exactly N - n, was not
- *     done: the message goes on, whichever thread reads, and whatever was waited for or written
+ *     done: the message continues, whichever thread reads, and whatever was waited for or written
  *     in between. A reader with a buffer of its own asks for the buffer's length again. If it
- *     appends to what it could not use yet, it asks for the remainder, too: inside a message.
+ *     appends to what it could not use yet, it asks for the remainder as well: inside a message.
  *   - Such a remainder N - n is wanted for certain if N is not what the message's first read
- *     asked for: then N stands in the message. The message goes on until so many bytes have come,
+ *     asked for: then N stands in the message. The message continues until so many bytes have come,
  *     whatever later reads ask for. (The remainder of what the first read asked for may be free
  *     room in a buffer, for which nobody waits.)
  *   - Otherwise the message is whole when, since its last data, the reader waits for descriptors
@@ -78,7 +78,7 @@
  *
  * One is open at the end of a log, or its end is not told. Six more differ: OrangeFS's server read
  * the header (24 bytes) of a large message for which nobody had posted a buffer yet. The body, read
- * by another thread later, is a message of its own; nobody wanted it in between. Without strace,
+ * by another thread later, is its own message; nobody wanted it in between. Without strace,
  * which slows clients down, it was so for 13 of 16 pieces of 128 KiB that a client wrote. With loss
  * the mean of OrangeFS's nsread went from 1.3 to 2.9 ms (by EAGAIN alone, from 0.8 to 0.8 ms).
  *
@@ -103,7 +103,7 @@
  * Limits. A reader that asks for its buffer's whole length again in the middle of a message cuts it
  * where it waits. Ceph does so where at most 4096 bytes of a frame are left when it begins to read
  * a part of it, and their packets come apart: a short frame's first packet looks like a frame.
- * A ring buffer that is never emptied asks for the remainder after a whole message, too, and so
+ * A ring buffer that is never emptied asks for the remainder after a whole message as well, and so
  * joins messages. Messages that one thread reads without waiting in between are one.
  *
  * Messages are measured because single calls hide the fault: a 128 KiB request took 75 reads and

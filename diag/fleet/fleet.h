@@ -105,7 +105,7 @@ struct fleet_metric {
 	double dispersion; /* typical lasting ratio between healthy peers, above 1: "1.04" */
 	double limit;      /* the ratio above which a lasting shift is a finding */
 	uint64_t samples;
-	bool judged; /* false: a load, or not looked at, or without peers */
+	bool judged; /* false: a load, or not examined, or without peers */
 	bool unlike; /* healthy members differ by more than any limit for what lasts; it is NAN */
 };
 

@@ -20,7 +20,7 @@ struct feed {
 
 /* A series as it comes. */
 struct raw {
-	uint32_t feeds; /* the first, or NOBODY: not looked at */
+	uint32_t feeds; /* the first, or NOBODY: not examined */
 	bool any;       /* it had a value */
 	/* It is the gauge of one settled metric: 'metric' and 'row' are its feed's. */
 	bool quick;
@@ -99,7 +99,7 @@ struct fleet {
 	unsigned shift;
 	bool begun;
 	double zero_s, from_s, to_s; /* of all samples */
-	uint64_t since_check;        /* samples since memory was looked at */
+	uint64_t since_check;        /* samples since memory was examined */
 	struct excuse *excuse;       /* private to judge.c */
 };
 

@@ -96,7 +96,7 @@ static bool is_class(const struct survey *s, double *level, double *spread)
 	*level = n ? stat_median(y, n) : 0;
 	*spread = CLASS_SPREAD * fmax(s->dispersion, log(1.03));
 	for (size_t i = 0; i < s->n_rows; i++)
-		/* Those a little below the limit belong to it, too. */
+		/* Those a little below the limit belong to it as well. */
 		if (s->set_of[i] != NOBODY &&
 			fabs((double)s->values[i * s->n_stats] - *level) <= *spread) {
 			alike++;

@@ -12,7 +12,7 @@
  *     worse=less     a smaller value is worse: the throughput of a benchmark
  *     worse=load     neither: it is the work that was asked of the member. It accuses nobody, and
  *                    excuses (diag/fleet/excuse.c)
- *     worse=none     not looked at
+ *     worse=none     not examined
  *     kind=gauge     a value is a level by itself
  *     kind=counter   a value grows by what happened; its growth per second is the level. A value
  *                    below the last one is a restart

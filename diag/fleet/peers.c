@@ -48,7 +48,7 @@ static void network_make(struct network *w, size_t n, size_t first, size_t end)
 	network_prune(w);
 }
 
-/* Loops over the cells of a block are functions of their own, in which the compiler sees that
+/* Loops over the cells of a block are their own functions, in which the compiler sees that
  * nothing overlaps, and makes vector instructions of them. */
 #define APART static __attribute__((noinline))
 

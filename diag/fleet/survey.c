@@ -139,7 +139,7 @@ void survey_run(struct survey *s, struct excuse *excuse)
 			again = again || s->sets[i].stale;
 		}
 	}
-	/* What was looked at last counts. */
+	/* What was examined last counts. */
 	s->located = NULL;
 	free(list);
 }

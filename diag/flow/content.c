@@ -37,7 +37,7 @@ static bool has_data(const struct request *r)
 	return false;
 }
 
-/* Could another request have caused it? Of those that are over, only one without a call of its
+/* Could another request have caused it? Of those that have ended, only one without a call of its
  * own. */
 static bool has_rival(const struct flow *f, const struct request *r, const struct flow_disk *d)
 {

@@ -1,7 +1,7 @@
 /*
  * Disk calls of threads, until a request takes them: that which the thread answers next, or, by
- * content, one that is over. By content that may be long after: where a request may have further
- * messages it is over only when none has come for a while (request.c).
+ * content, one that has ended. By content that may be long after: where a request may have further
+ * messages it has ended only when none has come for a while (request.c).
  */
 #include "diag/flow/flow_impl.h"
 

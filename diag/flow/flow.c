@@ -10,7 +10,7 @@
 #include "diag/record/describe.h"
 
 enum {
-	LOOK_NS = 100000000, /* clocks and ages are looked at so often, in merged time */
+	LOOK_NS = 100000000, /* clocks and ages are examined so often, in merged time */
 	LOOK_RECORDS = 4096, /* the sink's look */
 };
 

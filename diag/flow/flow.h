@@ -19,7 +19,7 @@
  *     began after the request had come and after its last answer; if the last of them moved all
  *     that the messages carry, none before it), else by content (the only one whose messages have
  *     the size of the data, of a request in flight that no other fits; known when all requests
- *     that came before its end are over);
+ *     that came before its end have ended);
  *   - a request to the FUSE request that caused it: by thread (the thread that read it from
  *     /dev/fuse, or that takes an answer and goes on, sends it; or the thread that takes the answer
  *     writes the FUSE answer next; or a thread sends it that has read one FUSE request only and
@@ -191,7 +191,7 @@ void flow_free(struct flow *f);
 int flow_add(struct flow *f, const char *node, struct stream *s, struct err *e);
 
 /* Reads all logs to their ends. A log that is damaged or cut short ends there and is counted; the
- * others go on. Errors: those of the sink. */
+ * others continue. Errors: those of the sink. */
 int flow_run(struct flow *f, struct err *e);
 
 /* After flow_run, the logs that ended early: a sentence for each that says which and where; NULL:
@@ -279,7 +279,7 @@ struct flow_clock_summary {
 	int64_t narrowest_ns,
 		widest_ns;            /* of the intervals at moments in it; without doubtful ones */
 	double least_ppm, most_ppm;   /* of b against a, over all of it */
-	unsigned moments, rate, step; /* that were looked at; those in doubt */
+	unsigned moments, rate, step; /* that were examined; those in doubt */
 	uint32_t hops;                /* at most */
 };
 bool flow_clock_over(const struct flow *f, uint32_t a, uint32_t b, int64_t from_ns, int64_t to_ns,

@@ -112,7 +112,7 @@ struct half {
 	uint64_t framed_to, candidate;
 	struct flow_message *messages; /* a ring as in struct segments */
 	uint32_t first, n, room;
-	bool continues; /* the last one goes on in a further fragment */
+	bool continues; /* the last one continues in a further fragment */
 };
 
 static inline struct flow_message *message_at(const struct half *h, uint32_t i)
@@ -206,7 +206,7 @@ struct fuse {
 	uint32_t reader; /* the thread that has read it, while it is counted in its 'hands' */
 	struct request *held, **held_end;
 	uint64_t length; /* of its header */
-	int64_t over_ns; /* merged time when it was over */
+	int64_t over_ns; /* merged time when it had ended */
 };
 
 struct request {
@@ -215,7 +215,7 @@ struct request {
 	struct request *older, *newer;   /* by age or last use */
 	struct request *elder, *younger; /* of all whose disk calls are not decided */
 	struct request *next_undecided;
-	uint64_t number, wait_for; /* undecided until all up to that number are over */
+	uint64_t number, wait_for; /* undecided until all up to that number have ended */
 	bool undecided;
 	bool looked; /* for a FUSE request by size */
 	struct request *next_held;
@@ -282,7 +282,7 @@ struct flow {
 	size_t n_nodes;
 	int64_t now_ns;    /* merged time */
 	uint64_t turns;    /* how often an end has got, or is no longer, ahead */
-	int64_t looked_ns; /* when clocks and ages were looked at */
+	int64_t looked_ns; /* when clocks and ages were examined */
 	struct err *error;
 	int rc; /* of the sink */
 
@@ -373,7 +373,7 @@ void requests_free(struct flow *f);
 
 /* ---- request_end.c ---- */
 
-/* It is over: nothing further will be of it. */
+/* It has ended: nothing further will be of it. */
 void request_finish(struct flow *f, struct request *r);
 void requests_decide(struct flow *f, bool all); /* those that need not wait any more */
 /* Whether 'u' has caused it is known now. */
@@ -392,7 +392,7 @@ void thread_gone(struct flow *f, uint32_t node, uint32_t tid);
 void thread_moves_on(struct flow *f, struct thread *t);
 void thread_disk(struct flow *f, struct log *l, struct stream_item *item, struct thread *t);
 void thread_records_lost(struct flow *f, uint32_t node);
-void threads_finish(struct flow *f); /* no thread goes on */
+void threads_finish(struct flow *f); /* no thread continues */
 void threads_free(struct flow *f);
 
 /* ---- disks.c ---- */

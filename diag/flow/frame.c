@@ -222,7 +222,7 @@ static void flow_frame_attach(struct flow *f, struct half *h, int which, const s
 		read_name(f, h, m, a);
 		if (which == SENT && a == m->begin)
 			request_sending(f, h, m, seg);
-		/* A message that goes on in a fragment not yet known has no end. */
+		/* A message that continues in a fragment not yet known has no end. */
 		if (b < m->end || (h->continues && s->message + 1 == h->n))
 			return;
 		if (which == RECEIVED)
@@ -231,7 +231,7 @@ static void flow_frame_attach(struct flow *f, struct half *h, int which, const s
 }
 
 /* A call's bytes end where the next call's begin: of two that overlap the one inside keeps its own,
- * and what follows it, too. */
+ * and what follows it as well. */
 static uint64_t end_of(struct side *s, const struct segment *seg)
 {
 	const struct segments *all = &s->segments;

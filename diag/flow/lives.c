@@ -171,7 +171,7 @@ static struct flow_life *find_life(
 		const struct segments *s = &l->half[half].side[which].segments;
 
 		if (l->attached[end] && s->seen && (uint32_t)s->frontier == begin)
-			return l; /* a process that inherited it goes on */
+			return l; /* a process that inherited it continues */
 	}
 	for (struct flow_life *l = c->lives; l; l = l->next) {
 		if (l->attached[end])

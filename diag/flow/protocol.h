@@ -44,7 +44,7 @@ struct flow_protocol {
 	struct flow_field id;
 	struct flow_values call, answer; /* a message of another kind is neither */
 	struct flow_values check[2];     /* of any message; of calls only */
-	struct flow_field last;          /* 0: the message goes on in the next one (fragments) */
+	struct flow_field last;          /* 0: the message continues in the next one (fragments) */
 	struct flow_field program, procedure; /* of calls */
 	bool parts;              /* a request may have several messages each way, all of its id */
 	struct flow_name *names; /* by program, number */

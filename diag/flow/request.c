@@ -140,7 +140,7 @@ void requests_expire(struct flow *f)
 {
 	struct request *r;
 
-	/* Calls without an answer wait; only the front is looked at, and moves behind. */
+	/* Calls without an answer wait; only the front is examined, and moves behind. */
 	while ((r = f->oldest) && f->now_ns - r->used_ns > FLOW_LINGER_NS) {
 		if (r->has_call ? has_lingered(f, r) : f->now_ns - r->begun_ns > ORPHAN_NS)
 			close_request(f, r);

@@ -1,7 +1,7 @@
 /*
  * The offset of two clocks over time. Each message bounds it at its moment (clocks.c); of these
  * bounds the tightest of each window of time are kept, from above and from below. Windows become
- * longer as time goes on, so that there are TRACK_WINDOWS at most.
+ * longer as time continues, so that there are TRACK_WINDOWS at most.
  *
  * Rates. The bounds of the windows before a moment leave a convex set of lines, offset plus rate
  * (Duda et al. 1987, there for all of a trace), and so an interval of rates; those behind it leave

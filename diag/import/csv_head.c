@@ -97,7 +97,7 @@ char csv_separator(const char *line, size_t n)
 	}
 	for (size_t i = 1; i < 3; i++)
 		best = count[i] > count[best] ? i : best;
-	/* It stands in names, too: "get|put". */
+	/* It stands in names as well: "get|put". */
 	best = count[best] ? best : 3;
 	return count[best] ? list[best] : '\0';
 }

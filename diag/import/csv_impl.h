@@ -108,7 +108,7 @@ struct csv_roles {
 	const char *member, *group[IMPORT_GROUPS_MAX];
 	size_t n_groups;
 	bool below; /* the member is below the one that the head gave */
-	bool part;  /* the text goes on behind what was looked at */
+	bool part;  /* the text continues behind what was examined */
 };
 
 /* Looks ahead from 'r' for rows that repeat a time of their series. 0: there are few or none; 1:
@@ -117,7 +117,7 @@ int csv_repeats(const struct csv_table *t, struct csv_rows *r, const struct impo
 	struct csv_roles *roles, struct import_said *said, struct err *e);
 
 struct csv;
-/* The same for what is too long to be looked at ahead, in one pass: 'csv_repeats_row' is for each
+/* The same for what is too long to be examined ahead, in one pass: 'csv_repeats_row' is for each
  * row of 'key', 'csv_repeats_judge' for the end: -EINVAL with a sentence. */
 void csv_repeats_row(struct csv *c, uint32_t key);
 int csv_repeats_judge(struct csv *c);

@@ -7,7 +7,7 @@
  * is taken, texts before numbers, then the one with the fewest values; then the next one, until at
  * most 1 row in 100 repeats.
  *
- * Of a text that is longer than what is looked at, repeats are counted while it is read: of one
+ * Of a text that is longer than what is examined, repeats are counted while it is read: of one
  * time in SAMPLED of each series, so that the rows may come in any order, and little is kept. */
 #include <errno.h>
 #include <math.h>
@@ -445,7 +445,7 @@ static double usual_step(const struct turn *t, size_t n, double *steps)
 	return steps[(n - 1) / 2];
 }
 
-/* How many of a key's rows belong to a value of the column that comes at a step of its own, longer
+/* How many of a key's rows belong to a value of the column that comes at its own step, longer
  * than that of all of them; '*values': that it has. */
 static size_t own_steps(struct turn *t, size_t n, double *steps, size_t *values)
 {

@@ -11,7 +11,7 @@
 #include "diag/import/lines.h"
 #include "harness/base/alloc.h"
 
-/* PAD: bytes behind the text that may be looked at. */
+/* PAD: bytes behind the text that may be examined. */
 enum { ROOM = 256 * 1024, PAD = 64 };
 
 enum split { ROW, MORE, WRONG };
@@ -39,7 +39,7 @@ void csv_rows_separator(struct csv_rows *r, char separator)
 }
 
 /* Reads more behind what is not used yet. The buffer grows with the rows, so that only few bytes
- * are looked at twice. False: the row is too long. */
+ * are examined twice. False: the row is too long. */
 static bool csv_rows_fill(struct csv_rows *r)
 {
 	size_t left = (size_t)(r->end - r->next), n, ask;

@@ -1,4 +1,4 @@
-/* The functions behind import_formats' rows: one pair a format, each in a file of its own. What
+/* The functions behind import_formats' rows: one pair a format, each in its own file. What
  * they take and return: struct import_format in import.h. */
 #ifndef CULPRIT_DIAG_IMPORT_FORMATS_H
 #define CULPRIT_DIAG_IMPORT_FORMATS_H

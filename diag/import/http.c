@@ -207,7 +207,7 @@ const char *http_site(const struct http *h)
 	return h->site;
 }
 
-/* Lets the transfer go on until there is data to be read, or it has ended. */
+/* Lets the transfer continue until there is data to be read, or it has ended. */
 static void pump(struct http *h)
 {
 	CURLMsg *m;
@@ -238,7 +238,7 @@ static ssize_t answer_read(void *ctx, char *out, size_t size)
 {
 	struct http *h = ctx;
 
-	/* A server that never ends: the limit holds while data comes, too. */
+	/* A server that never ends: the limit holds while data comes as well. */
 	if (!h->done && clock_mono_s() > h->until_s) {
 		h->failed = -ETIMEDOUT;
 		h->done = true;

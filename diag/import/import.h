@@ -91,7 +91,7 @@ bool import_name(const char *text);
 /* A note for '*said' (may be NULL); nothing if it has the same note already. */
 void import_note(struct import_said *said, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
-/* As import_note; and the data is partial for this reason, too. */
+/* As import_note; and the data is partial for this reason as well. */
 void import_note_partial(struct import_said *said, const char *why);
 
 /* Whole text as a time: Unix seconds (with fraction), ISO 8601 ("2026-11-22T14:00:00Z", with

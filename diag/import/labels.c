@@ -159,7 +159,7 @@ static void put_metric(struct labels *l, const char *metric, const struct label 
 			le ? "le" : "quantile", value);
 }
 
-/* A name in --metrics means all buckets of a histogram, too. */
+/* A name in --metrics means all buckets of a histogram as well. */
 static bool wanted(const struct import_options *how, const char *metric)
 {
 	size_t base = strcspn(metric, "{");

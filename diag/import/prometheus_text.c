@@ -7,7 +7,7 @@
  *
  * A sample's own time is in milliseconds (Prometheus) or seconds (OpenMetrics): numbers below 1e11
  * or with a point are seconds. Lines {__name__="disk_reads", ...} value time, of 'promtool tsdb
- * dump', are read, too.
+ * dump', are read as well.
  *
  * Which labels are member and groups is found out from the first samples, which wait until then. */
 #include <ctype.h>

@@ -82,7 +82,7 @@ static void begin_tables(struct sar *s, struct moment from)
 	s->table = false;
 }
 
-/* The time of a row or of names, which goes on from the table's last one: half a day back is past
+/* The time of a row or of names, which continues from the table's last one: half a day back is past
  * midnight. */
 static void go_to(struct moment *m, int clock_s)
 {

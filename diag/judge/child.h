@@ -1,5 +1,5 @@
 /*
- * Calls of Lua detectors in a child process: whatever a detector does, the others go on.
+ * Calls of Lua detectors in a child process: whatever a detector does, the others continue.
  *
  * The child has a copy of this process's memory, no descriptor but a pipe, and ends with its
  * parent. It answers question after question; if it ends in the middle of one, the next child goes

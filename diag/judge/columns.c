@@ -139,7 +139,7 @@ struct columns *columns_from_samples(
 	struct sample *sorted = alloc_resize(NULL, n + 1, sizeof(*sorted));
 	struct columns *c = columns_new(n_metrics, n_servers, seconds);
 
-	/* A counting sort; what is left out has a key of its own, the last. */
+	/* A counting sort; what is left out has its own key, the last. */
 	for (int pass = 0; pass < 2; pass++) {
 		for (size_t i = 0; i < n; i++) {
 			const struct sample *s = &samples[i];

@@ -1,7 +1,7 @@
 /*
  * Confined programs: what a detector that is a program can see and do.
  *
- * It runs as nobody, in mount, process, network, IPC and host-name namespaces of its own, with an
+ * It runs as nobody, in its own mount, process, network, IPC and host-name namespaces, with an
  * empty environment, no descriptor but 0, 1 and 2, and limits on CPU, memory, file size and
  * processes. Its file tree holds /usr and what belongs to it (/bin, /lib*, /etc/alternatives, the
  * loader's cache), /dev/null, zero and urandom, a copy of the program in /detector, and an empty

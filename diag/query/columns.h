@@ -1,6 +1,6 @@
 /*
  * What is in logs, as tables: the one declaration of their columns. SQLite's tables are made from
- * it, 'culprit query --schema' prints it, and whoever sends records elsewhere uses it, too.
+ * it, 'culprit query --schema' prints it, and whoever sends records elsewhere uses it as well.
  *
  * A column's 'get' tells its value in the record at hand. What it needs (enum column_needs) is read
  * only if the column is asked for.

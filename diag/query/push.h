@@ -32,7 +32,7 @@ struct push {
 
 /* Narrows the filter to records of which the condition can hold; false: no record of the log can
  * fulfil it. SQLite checks each row again, so that what is not understood is let through. 'head'
- * NULL: the log is not open yet, and only what is known of it without is looked at. */
+ * NULL: the log is not open yet, and only what is known of it without is examined. */
 bool push_apply(const struct push *p, const struct query_log *log, const struct log_head *head,
 	struct scan_filter *f);
 

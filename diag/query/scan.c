@@ -33,7 +33,7 @@ struct scan {
 
 void scan_filter_all(struct scan_filter *f, unsigned types)
 {
-	memset(f, 0, sizeof(*f)); /* its padding, too: filters are compared */
+	memset(f, 0, sizeof(*f)); /* its padding as well: filters are compared */
 	f->types = types;
 	f->from_ns = f->least_service_ns = f->least_result = INT64_MIN;
 	f->to_ns = f->most_service_ns = f->most_result = INT64_MAX;

@@ -81,7 +81,7 @@ static int damaged(const char *path, struct err *e)
 	return err_set(e, -EBADMSG, "the index '%s' is damaged; it can be removed", path);
 }
 
-/* Does each zone go on where the last one ended, inside the log? */
+/* Does each zone continue where the last one ended, inside the log? */
 static bool zones_hang_together(const struct zones *z)
 {
 	uint64_t at = LAYOUT_HEAD, before = 0;

@@ -24,7 +24,7 @@
 #include "diag/record/log.h"
 
 enum {
-	ZONE_CALLS = 512,   /* numbers of calls that are told apart; the last one: all others */
+	ZONE_CALLS = 512,   /* numbers of calls that are distinguished; the last one: all others */
 	ZONE_THREADS = 256, /* bits of a set of processes and threads */
 };
 

@@ -256,7 +256,7 @@ static void zones_make_clear(struct maker *m)
 	free(m->z.checkpoint);
 }
 
-/* Opens what is read and written; clear() afterwards, after errors, too. */
+/* Opens what is read and written; clear() afterwards, after errors as well. */
 static int zones_make_start(struct maker *m, const char *path, const char *log, uint64_t spacing)
 {
 	int rc;

@@ -38,7 +38,7 @@
  *              args     6, each XOR with the argument in the same slot
  *           Slots: 1024 sets of six arguments, all 0 at the start of a block; layout_slot(nr, tid)
  *           is the slot of a call. A loop that repeats a call mostly stores no argument.
- *           With 'offset' (without it the offset is -1, and the rest is missing, too): u8 enum
+ *           With 'offset' (without it the offset is -1, and the rest is missing as well): u8 enum
  *           layout_offset, with MORE_POSITION, MORE_HEAD and MORE_CPU; 'next' is where the last
  *           call in the slot that had an offset ended: its offset plus its result; with 'asked' the
  *           offset is -1. MORE_POSITION: positioned; with MORE_MOVED z difference of the position

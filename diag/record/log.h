@@ -89,7 +89,7 @@ struct log_reader;
  * another version; the message then names both versions and what to do. */
 int log_reader_new(const char *path, struct log_reader **out, struct err *e);
 
-/* A log that begins at byte 'base' of the file and goes on to its end. */
+/* A log that begins at byte 'base' of the file and continues to its end. */
 int log_reader_inside(const char *path, uint64_t base, struct log_reader **out, struct err *e);
 
 /* What is read of calls. BRIEF leaves out arguments, offset, what they asked for, position, head
@@ -116,7 +116,7 @@ const struct log_head *log_reader_head(const struct log_reader *r);
 /* 1 and the next record in '*rec' (owned by the reader, valid until the next call); 0 after the
  * last one; -EBADMSG, with the byte offset, where the log is damaged or cut short. Everything
  * before the damage has been returned by then. A log that is being written (growing.h) ends behind
- * its last whole block: 0, and later calls return what has come meanwhile. */
+ * its last whole block: 0, and later calls return what has come in the meantime. */
 int log_next(struct log_reader *r, const struct record **rec, struct err *e);
 
 /* Has the END record been read? If not, log_next returned 0 because the log is being written. */

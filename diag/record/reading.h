@@ -24,7 +24,7 @@
  * kernel adds to a root what those below it drop and hold. What netem or a shaper delays is in
  * their backlog.
  *
- * Processors and interfaces have readings of their own, too, where there are several: records with
+ * Processors and interfaces have their own readings as well, where there are several: records with
  * record_reading_thing, whose sum is the reading without it.
  *
  * Sources: sock_diag(7) with INET_DIAG_INFO (struct tcp_info, linux/tcp.h), rtnetlink(7) with
@@ -125,7 +125,7 @@ enum reading_kind { READING_COUNT, READING_LEVEL };
 	X(TCP_UNREAD, "tcp_unread_bytes", "bytes", LEVEL,                                          \
 		"received, not read by the process yet (idiag_rqueue)")
 
-/* Of the node, too. */
+/* Of the node as well. */
 #define READINGS_MORE(X)                                                                           \
 	X(CPU_THROTTLED, "cpu_throttled_s", "s", COUNT,                                            \
 		"processor time that a quota held back, over all processors")                      \

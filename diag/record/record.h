@@ -203,7 +203,7 @@ struct record_sum {
 	uint64_t failed;           /* of 'count': calls that failed, with EAGAIN */
 	uint64_t bytes;            /* that the calls moved */
 	uint64_t total_ns, max_ns; /* service time; max_ns without calls that failed */
-	/* Calls that did not fail and took 2^i <= ns < 2^(i+1); [0] has 0 ns, too, and the last
+	/* Calls that did not fail and took 2^i <= ns < 2^(i+1); [0] has 0 ns as well, and the last
 	 * bucket all that took longer. */
 	uint32_t histogram[SUM_BUCKETS];
 };

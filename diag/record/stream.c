@@ -493,7 +493,7 @@ static int apply(struct stream *s, const struct stream_item *item)
 	int rc;
 
 	if (item->async)
-		return 0; /* its thread went on long ago */
+		return 0; /* its thread continued long ago */
 	if (rec->type == RECORD_CALL) {
 		s->current->last_call = rec->number;
 		if (item->call && item->call->class == CALL_POLL)

@@ -33,7 +33,7 @@ struct catalog {
 };
 
 /* Reads the catalog; 'id' other than 0: of this log only, without the run. -EBADMSG: rows are gone
- * that had been committed. Cleared by the caller in case of errors, too. */
+ * that had been committed. Cleared by the caller in case of errors as well. */
 int catalog_load(struct clickhouse *c, int64_t id, struct catalog *out, struct err *e);
 void catalog_clear(struct catalog *t);
 

@@ -16,7 +16,7 @@
  * which a server has requests is the deepest layer's that one is in: disk, waiting, answering,
  * there, back. What waits further up, waits for that.
  *
- * 1. Demand. A layer's demand is the time that it was busy over the work done meanwhile (the
+ * 1. Demand. A layer's demand is the time that it was busy over the work done in the meantime (the
  *    service demand law, Denning and Buzen 1978). The work of a request is what requests of its
  *    procedure spent in the layer on average before the fault, on any server, spread evenly over
  *    the time that the request took. So neither more requests at once, which wait for each other,

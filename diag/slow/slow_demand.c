@@ -153,7 +153,7 @@ struct stay {
 	double begin, end, whole; /* whole: its length, also outside of these */
 };
 
-/* Those that were over at the onset count before it; the others from it on, since what they took
+/* Those that had ended at the onset count before it; the others from it on, since what they took
  * before it cannot be told from what the fault added. */
 static bool stay_of(const struct slow *s, const struct slow_usual *usual,
 	const struct slow_item *it, struct stay *out)

@@ -65,7 +65,7 @@ struct slow {
 
 enum { SLOW_MOMENTS = 17 }; /* at which clocks are compared, from the start to the end */
 
-/* A node's clock against the first one's, over the seconds that are looked at. */
+/* A node's clock against the first one's, over the seconds that are examined. */
 bool slow_clock_over(const struct slow *s, uint32_t node, struct flow_clock_summary *out);
 
 struct slow_server *slow_server_of(struct slow *s, uint32_t node);

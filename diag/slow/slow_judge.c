@@ -222,7 +222,7 @@ static size_t order(const struct slow_layer *y, size_t n_servers, size_t *out, s
 }
 
 /* How many differ from those that remain, fewer than half: the most for which the last one of them
- * does (Rosner 1983: one that is taken for a peer would hide the others). */
+ * does (Rosner 1983: one that is mistaken for a peer would hide the others). */
 static size_t count_outliers(
 	const struct slow_layer *y, const size_t *servers, size_t n, size_t all, double weight)
 {

@@ -1,5 +1,5 @@
 /* What a call that stopped is about. Read from the memory of a thread that waits: another of its
- * threads may change it meanwhile, so the answer only says whether to delay. */
+ * threads may change it in the meantime, so the answer only says whether to delay. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>

@@ -118,7 +118,7 @@ static void let_go(struct supervisor *s, uint64_t id)
 	memset(s->resp, 0, s->resp_size);
 	s->resp->id = id;
 	s->resp->flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;
-	/* ENOENT: its thread was killed meanwhile. */
+	/* ENOENT: its thread was killed in the meantime. */
 	(void)ioctl(s->listener, SECCOMP_IOCTL_NOTIF_SEND, s->resp);
 }
 
@@ -225,7 +225,7 @@ static bool handle(struct supervisor *s, const struct seccomp_notif *n)
 	return below && operation(s, m, n->id, now_ns);
 }
 
-/* What has stopped, as long as there is any; other things want to be done, too. */
+/* What has stopped, as long as there is any; other things want to be done as well. */
 static void supervisor_serve(struct supervisor *s)
 {
 	struct pollfd on = {.fd = s->listener, .events = POLLIN};

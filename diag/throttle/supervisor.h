@@ -33,7 +33,7 @@ int supervisor_poll(struct supervisor *s, struct pollfd on[2]);
 void supervisor_step(struct supervisor *s);
 /* The command is to end: what waits is let go, and nothing is delayed any more. */
 void supervisor_stop(struct supervisor *s);
-/* The run is over. What was delayed is kept until the next. */
+/* The run has ended. What was delayed is kept until the next. */
 void supervisor_end(struct supervisor *s);
 
 /* Of the last run. The name of a thread; NULL: it is not known, or has no name that is the same in

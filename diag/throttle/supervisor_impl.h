@@ -46,9 +46,9 @@ struct supervisor {
 
 /* Reads all threads but the delayed one; true: they are blocked, and were so the last time. */
 bool watch_all(struct supervisor *s, int64_t now_ns);
-/* After that, if no call has stopped meanwhile: are they so for long enough? */
+/* After that, if no call has stopped in the meantime: are they so for long enough? */
 bool watch_quiet(struct supervisor *s, int64_t now_ns);
-/* An operation of a thread begins: what it did since the last one is over. */
+/* An operation of a thread begins: what it did since the last one has ended. */
 void watch_operation(struct supervisor *s, struct family_member *m, int64_t now_ns);
 /* Its process is about to end. */
 void watch_exit(struct supervisor *s, struct family_member *m, int64_t now_ns);

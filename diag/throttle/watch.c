@@ -119,7 +119,7 @@ bool watch_read(pid_t pid, pid_t tid, bool call, struct watch_reading *out)
 	out->runs = strtoull(at, NULL, 10);
 	if (!call || out->state != 'S')
 		return true;
-	/* It reads "running" if the thread has been woken meanwhile. */
+	/* It reads "running" if the thread has been woken in the meantime. */
 	if (!read_text(pid, tid, "syscall", text, sizeof(text)) || !strncmp(text, "running", 7)) {
 		out->state = 'R';
 		return true;

@@ -9,7 +9,7 @@
  *
  * A thread in a call on a file, one that waits for a processor, and one that has yet to compute, is
  * busy. An application is quiet when no thread but the delayed one is busy, and nothing has changed
- * for a while: twice the longest time that the unthrottled run was quiet and went on by itself.
+ * for a while: twice the longest time that the unthrottled run was quiet and continued by itself.
  */
 #ifndef CULPRIT_DIAG_THROTTLE_WATCH_H
 #define CULPRIT_DIAG_THROTTLE_WATCH_H

@@ -192,7 +192,7 @@ static int inverse_read(const json_t *inverse, struct limit *l, struct err *e)
 	return target_read(inverse, &l->t, e);
 }
 
-/* As the user that the process is: to such, too, the kernel leaves a process's soft limits. A
+/* As the user that the process is: to such as well, the kernel leaves a process's soft limits. A
  * daemon that became another user has no other way where root lacks CAP_SYS_RESOURCE. 0, or
  * -errno. */
 static int prlimit_as_user(pid_t pid, __rlimit_resource_t which, const struct rlimit *limit)

@@ -2,8 +2,8 @@
  * The packets primitive: drops a share of the packets that come in or go out, at random, and counts
  * them (Kasick et al. 2009, section 5: packet loss of 5 %).
  *
- * It has a table of its own in nftables, made and removed in one transaction over netlink. Where
- * the kernel lacks nf_tables or its random numbers, a chain of its own in iptables (match
+ * It has its own table in nftables, made and removed in one transaction over netlink. Where
+ * the kernel lacks nf_tables or its random numbers, its own chain in iptables (match
  * 'statistic') does the same. Nothing else is touched; packets on the loopback interface are left
  * alone.
  *

@@ -1,5 +1,5 @@
 /*
- * Packet drops with iptables: a chain of its own in 'filter', for each IP version that the node
+ * Packet drops with iptables: its own chain in 'filter', for each IP version that the node
  * has; INPUT or OUTPUT jumps to it. iptables has no transaction over several commands, so the jumps
  * come last, and undo removes whatever there is.
  */

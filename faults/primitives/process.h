@@ -3,7 +3,7 @@
  *
  * The child waits behind a gate until its number and start time are in the undo journal; then the
  * gate opens and it executes the program. If its parent dies before, the gate ends, and so does the
- * child. It leads a session of its own and carries CULPRIT_TAG=SESSION/HANDLE in its environment,
+ * child. It leads its own session and carries CULPRIT_TAG=SESSION/HANDLE in its environment,
  * as do all its descendants. (A descendant that empties its environment on purpose is not found.)
  */
 #ifndef CULPRIT_FAULTS_PRIMITIVES_PROCESS_H

@@ -376,7 +376,7 @@ static bool has_forked(pid_t pid)
 }
 
 /* A server that goes into the background is two processes for a while, of which the parent may
- * listen, too, until it ends. A server that forks for its clients remains two. */
+ * listen as well, until it ends. A server that forks for its clients remains two. */
 static int wait_listening(
 	const json_t *server, const struct server_change *c, pid_t *pid, struct err *e)
 {

@@ -1,7 +1,7 @@
 /*
  * A server program on the node: described from /proc, stopped, and started again as it was.
  *
- * It does not belong to the agent: it has no tag and a session of its own, and outlives agent and
+ * It does not belong to the agent: it has no tag and its own session, and outlives agent and
  * guard. Its executable and argument list identify it over restarts, so no other process may have
  * the same ones, but for its descendants: a server may fork a process for each client. They are
  * stopped with it, and never started. A server that its supervisor has already started again is
@@ -31,7 +31,7 @@
  * was. */
 const char *server_unit(const json_t *server);
 
-/* True if it cannot be started but by systemd: it is in a namespace of its own. */
+/* True if it cannot be started but by systemd: it is in its own namespace. */
 bool server_is_walled(const json_t *server);
 
 /* Everything that server_start needs, as JSON. -ESRCH: no such process; -EXDEV: in another

@@ -64,7 +64,7 @@ char *server_bytes(const json_t *value)
 /* ---- /proc ---- */
 
 /* 1, 0, or -errno if that cannot be found out. 'first': 0, or PRIVATE to leave out the namespaces
- * that a unit of systemd may have for itself; then its root folder is another mount, too. */
+ * that a unit of systemd may have for itself; then its root folder is another mount as well. */
 enum { PRIVATE = 3 };
 
 static int same_namespaces(pid_t pid, size_t first, const char **differs)
@@ -142,7 +142,7 @@ static int find_all(const json_t *server, struct targets *all)
 	return rc < 0 ? rc : 0;
 }
 
-/* A process that it has forked for a client has its program and arguments, too. */
+/* A process that it has forked for a client has its program and arguments as well. */
 static int drop_descendants(struct targets *all)
 {
 	auto_free struct proc_id *below = NULL;
@@ -496,7 +496,7 @@ static json_t *learn_process(pid_t pid, uint64_t ticks, const char *exe, const c
 		descriptor(pid, 1), descriptor(pid, 2), "listens", listening(pid));
 }
 
-/* Its unit of systemd, if it has one, and whether it is in a namespace of its own. -EXDEV if it is,
+/* Its unit of systemd, if it has one, and whether it is in its own namespace. -EXDEV if it is,
  * and nobody could start it there again. */
 static int learn_place(pid_t pid, json_t *server, struct err *e)
 {

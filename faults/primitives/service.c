@@ -51,7 +51,7 @@ static int find_user(const char *user, struct server_change *c, struct err *e)
 	return err_set(e, -ENOENT, "there is no user '%s' in /etc/passwd", user);
 }
 
-/* Beside its storage. */
+/* Next to its storage. */
 static bool is_changed(const struct service_spec *s)
 {
 	return s->user || s->limits[SERVICE_NOFILE] || s->limits[SERVICE_FSIZE] ||

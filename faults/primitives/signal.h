@@ -1,6 +1,6 @@
 /*
  * The signal primitive: stops a process and its descendants (SIGSTOP), so that they hang with all
- * their threads, sockets and locks. Undo lets them go on (SIGCONT).
+ * their threads, sockets and locks. Undo lets them continue (SIGCONT).
  */
 #ifndef CULPRIT_FAULTS_PRIMITIVES_SIGNAL_H
 #define CULPRIT_FAULTS_PRIMITIVES_SIGNAL_H
@@ -10,7 +10,7 @@
 #include "faults/primitives/primitive.h"
 
 /* The inverse of signal_stop; new reference. -ESRCH; -EALREADY: somebody else has stopped it or a
- * descendant, and does not expect that to go on. */
+ * descendant, and does not expect that to continue. */
 int signal_inverse(pid_t pid, json_t **inverse, struct err *e);
 
 /* Stops it, then its descendants, until every thread of all is stopped, or in an uninterruptible

@@ -1,7 +1,7 @@
 /*
  * A process that a primitive acts on and did not start: its number and start time, so that a later
  * process with the same number is left alone. A server may fork a process for each of its clients:
- * what is done to it is done to its descendants, too.
+ * what is done to it is done to its descendants as well.
  */
 #ifndef CULPRIT_FAULTS_PRIMITIVES_TARGET_H
 #define CULPRIT_FAULTS_PRIMITIVES_TARGET_H

@@ -25,7 +25,7 @@ struct walk {
 	struct tree_size size;
 	int from, to;
 	double deadline;     /* monotonic; 0: none */
-	char path[PATH_MAX]; /* of what is looked at, below 'from' */
+	char path[PATH_MAX]; /* of what is examined, below 'from' */
 	struct stat st;      /* of the same */
 };
 
@@ -52,7 +52,7 @@ static DIR *open_folder(int below, const char *path)
 	return dir;
 }
 
-/* Does a link or a kept file lie in the folder that is looked at? */
+/* Does a link or a kept file lie in the folder that is examined? */
 static bool is_used(const struct walk *w)
 {
 	auto_dir DIR *dir = open_folder(w->from, w->path);
@@ -91,7 +91,7 @@ static int copy_range(int from, int to, off_t at, off_t end)
 		size_t want = end - at < (off_t)sizeof(block) ? (size_t)(end - at) : sizeof(block);
 		ssize_t n = pread(from, block, want, at), done;
 
-		/* It has been cut short meanwhile. */
+		/* It has been cut short in the meantime. */
 		if (n <= 0)
 			return n ? -errno : 0;
 		done = pwrite(to, block, (size_t)n, at);
@@ -161,7 +161,7 @@ static int copy_folder(const struct walk *w)
 	return 0;
 }
 
-/* Counts, and copies, what is looked at. */
+/* Counts, and copies, what is examined. */
 static int tree_take(struct walk *w)
 {
 	w->size.inodes++;
@@ -183,7 +183,7 @@ static bool is_left_out(const struct walk *w, const char *name, dev_t dev)
 		(*w->rule->prune && !fnmatch(w->rule->prune, w->path, MATCH_FLAGS) && !is_used(w));
 }
 
-/* What lies in the folder that is looked at. A file that goes away meanwhile is none. */
+/* What lies in the folder that is examined. A file that goes away in the meantime is none. */
 static int walk_folder(struct walk *w)
 {
 	auto_dir DIR *dir = open_folder(w->from, w->path);

@@ -15,7 +15,7 @@
 #define ACT_S 100
 
 /* The first component of a cgroup's path that is a service: the system manager's. A user's own
- * manager is one, too, but its services are not the system's. */
+ * manager is one as well, but its services are not the system's. */
 static bool service_in(const char *path, char name[UNIT_NAME_MAX])
 {
 	static const char suffix[] = ".service";

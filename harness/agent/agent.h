@@ -45,7 +45,7 @@ struct agent {
 	struct handle *handles, *begun; /* begun: by the operation that is being performed */
 	unsigned next_number;
 	struct bytes in, out; /* read and not yet a line; not yet written */
-	const char *end;      /* why the session is to end; NULL: it goes on */
+	const char *end;      /* why the session is to end; NULL: it continues */
 	json_t *bye_id;
 	int exit_code;
 };

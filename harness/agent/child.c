@@ -210,7 +210,7 @@ static void fail_start(struct agent *a, struct handle *h, int code)
 }
 
 /* By descent, not by tag, which a program in the middle of its exec does not show. SIGKILL, which
- * nobody can pass on, goes to children's children, too, before their parent is gone. Returns how
+ * nobody can pass on, goes to children's children as well, before their parent is gone. Returns how
  * many children there were. */
 int child_signal_descent(pid_t parent, int signo)
 {

@@ -1,7 +1,7 @@
 /*
  * What earlier sessions left is undone before the hello, by a child: an undo that takes minutes (a
  * file-system check) goes on after the hello, even if this agent dies, and the node is quarantined
- * meanwhile.
+ * in the meantime.
  */
 
 #include <errno.h>
@@ -75,7 +75,7 @@ void clean_left(struct agent *a, json_t *cleaned, json_t *unclean, json_t *quara
 	json_array_extend(cleaned, jget(both, "cleaned"));
 	json_array_extend(unclean, jget(both, "unclean"));
 	free(said.data);
-	/* The guard of the session that left it may be undoing it, too. */
+	/* The guard of the session that left it may be undoing it as well. */
 	do
 		guard_beat(a->guard);
 	while (still_working(a, quarantined) && procfs_nap(patience));

@@ -1,11 +1,11 @@
 /*
- * The guard: a process beside the agent that holds the undo journal and undoes everything when the
+ * The guard: a process next to the agent that holds the undo journal and undoes everything when the
  * agent dies, falls silent, or asks for it.
  *
  * They exchange JSON objects over a socket pair, one a packet. The order for each act:
  * guard_record (journal written, acknowledged), the act, guard_acted.
  *
- * The guard has a twin, the standby (standby.h), in case that it is killed, too.
+ * The guard has a twin, the standby (standby.h), in case that it is killed as well.
  */
 #ifndef CULPRIT_HARNESS_AGENT_GUARD_H
 #define CULPRIT_HARNESS_AGENT_GUARD_H

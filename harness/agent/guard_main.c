@@ -174,7 +174,7 @@ static void revert_overdue(struct watch *w)
 }
 
 /* The agent is killed first: it might be about to act on what has just been undone. The end of its
- * socket means that it is dead and that its system calls are over. */
+ * socket means that it is dead and that its system calls have ended. */
 static void kill_agent(struct watch *w)
 {
 	double deadline = clock_mono_s() + 5;

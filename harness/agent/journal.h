@@ -1,7 +1,7 @@
 /*
  * The undo journal: STATE/undo/SESSION.json, one JSON object a line, only ever appended to: a head;
  * "add" with an inverse; "repairing" when an undo that may take minutes begins; "done" when it was
- * undone; "ending" when the session is over. Whoever is responsible for it holds a lock (flock).
+ * undone; "ending" when the session has ended. Whoever is responsible for it holds a lock (flock).
  * One that is not locked was left by a crash, and whoever gets the lock undoes it.
  *
  * The head names the boot, and the network and PID namespaces. Nodes that share a folder therefore
@@ -37,7 +37,7 @@ int journal_revert(struct journal *j, const char *handle, bool *was_there, struc
 /* Its session is alive now: the file's time records that. */
 void journal_heard(struct journal *j);
 
-/* The session is over. Undoes all entries, newest first, going on after a failure for up to
+/* The session has ended. Undoes all entries, newest first, going on after a failure for up to
  * 'retry_s' seconds; then removes the session's folder and the journal. On failure the file stays,
  * unlocked, and the first failure that remains is returned. Frees 'j'. 'cleaned' (an array, may be
  * NULL) gets a name for each act that was still there. */

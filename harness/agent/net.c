@@ -176,7 +176,7 @@ static void send_zeros(int fd, struct duty *d)
 	int buffer = PACED_BUFFER;
 	ssize_t n;
 
-	/* A large buffer would fill the wire long after the work is over. */
+	/* A large buffer would fill the wire long after the work has ended. */
 	if (d->share < 1)
 		setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &buffer, sizeof(buffer));
 	do {

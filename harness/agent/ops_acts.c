@@ -103,7 +103,7 @@ int op_command(struct agent *a, json_t *id, json_t *args, struct err *e)
 
 	if (rc)
 		return rc;
-	/* No request is read meanwhile, so it must be over well before the lease is. */
+	/* No request is read in the meantime, so it must be over well before the lease is. */
 	rc = command_act(jget(args, "argv"), a->lease_s / 2, e);
 	return handle_acted(a, id, h, rc, NULL);
 }

@@ -114,7 +114,7 @@ static void tried(struct agent *a, struct handle *h, json_t *value)
 }
 
 /* A child tries the tracer. On a busy node that takes longer than a lease, which must be renewed
- * meanwhile. */
+ * in the meantime. */
 static int check_tracer(
 	struct agent *a, json_t *id, const char *tracer, const json_t *args, struct err *e)
 {

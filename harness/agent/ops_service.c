@@ -1,6 +1,6 @@
 /*
  * Operations on servers and their file systems. Such an act takes seconds (a server ends, an mkfs,
- * a server starts), so a child performs it while the agent goes on answering. The child dies with
+ * a server starts), so a child performs it while the agent continues answering. The child dies with
  * the agent, and the guard's undo waits until it is dead.
  */
 #include <dirent.h>

@@ -152,7 +152,7 @@ static int turn(struct agent *a, int signals)
 /* ---- begin and end ---- */
 
 /* The guard of an earlier session may still be undoing it, or wait for its lease to run out, while
- * its tracers hold what ours will need. A session that is heard of meanwhile is alive. */
+ * its tracers hold what ours will need. A session that is heard of in the meantime is alive. */
 static void wait_for_earlier(struct agent *a, int signals)
 {
 	double deadline = clock_mono_s() + a->lease_s + EARLIER_S;

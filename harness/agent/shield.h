@@ -1,7 +1,7 @@
 /*
  * Guard and standby ask the kernel to be spared when memory runs out: an OOM score of -1000
  * (proc(5): such a process is never chosen), and their memory locked, so that an undo waits for no
- * page of a disk that may hang. Without the rights for it they go on unshielded.
+ * page of a disk that may hang. Without the rights for it they continue unshielded.
  */
 #ifndef CULPRIT_HARNESS_AGENT_SHIELD_H
 #define CULPRIT_HARNESS_AGENT_SHIELD_H

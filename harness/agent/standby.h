@@ -1,14 +1,14 @@
 /*
  * The guard's twin: a process that takes the undo journal over when the guard cannot.
  *
- * The guard starts it, in a session of its own, and each is at one end of a socket pair, the tie.
+ * The guard starts it, in its own session, and each is at one end of a socket pair, the tie.
  * The tie ends when the other is killed: the guard then starts another standby; the standby waits
  * for the agent to undo, for the lease at most, and otherwise kills it and undoes by itself. It
  * also reads from the pipe 'life', whose other end only agent and guard hold: when that ends,
  * neither is left, and it undoes at once.
  *
  * Where systemd runs, a transient unit outlives all three: 'culprit-agent standby', in a control
- * group of its own, started again by systemd if it is killed, too. It ends with the journal.
+ * group of its own, started again by systemd if it is killed as well. It ends with the journal.
  */
 #ifndef CULPRIT_HARNESS_AGENT_STANDBY_H
 #define CULPRIT_HARNESS_AGENT_STANDBY_H

@@ -14,11 +14,11 @@ int wire_send(int sock, json_t *message);
 int wire_receive(int sock, json_t **message);
 
 /* In one line; the caller frees. NULL: no memory. json_dumps (jansson 2.14) returns a text in that
- * case, too, without what it found no memory for. */
+ * case as well, without what it found no memory for. */
 char *wire_text(const json_t *message);
 
 /* The value of a text that wire_text made; the caller's. NULL: no memory, or another text.
- * json_loads loses parts of strings, too. */
+ * json_loads loses parts of strings as well. */
 json_t *wire_parse(const char *text, size_t size);
 
 #endif

@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 /* CPUACCT counts processor time in version 1; version 2 does that without a controller. Pressure
- * is no controller: version 2 alone keeps it, beside version 1, too. */
+ * is no controller: version 2 alone keeps it, next to version 1 as well. */
 enum cgroup_controller {
 	CGROUP_CPU,
 	CGROUP_CPUACCT,

@@ -275,7 +275,7 @@ int file_text_save(struct file_text *t, const char *path, mode_t mode, struct er
 }
 
 /* Gives what 'fd' (O_PATH) is, and what lies below it; works on descriptors only, since the user
- * may replace names by links to files of others meanwhile. Takes 'fd'. */
+ * may replace names by links to files of others in the meantime. Takes 'fd'. */
 static void file_give(int fd, uid_t uid, gid_t gid)
 {
 	struct dirent *d;

@@ -22,7 +22,7 @@
 #define IN_EXEC_MAX_S 2
 #define KILLED_S 5 /* for a killed program to be gone; what the kernel holds up is left */
 
-/* Starts argv[0] in a process group of its own, never with our input and output, which may carry a
+/* Starts argv[0] in its own process group, never with our input and output, which may carry a
  * protocol. 0 or an errno. */
 static int proc_start(const char *const argv[], int out_fd, pid_t *pid)
 {
@@ -156,7 +156,7 @@ int proc_run_ok(const char *const argv[], double timeout_s, char **output, struc
 	return rc;
 }
 
-/* The process ended before its file was opened or read, or it may not be looked at. Any other error
+/* The process ended before its file was opened or read, or it may not be examined. Any other error
  * (no memory, no descriptor left) says nothing about the process. */
 static bool is_gone(int rc)
 {

@@ -83,7 +83,7 @@ int capture_files_read(const char *list, struct capture_files **out, struct err 
 	size_t n;
 	int rc = file_read(list, &text, &n, e);
 
-	/* The text has a NUL behind its end, too. */
+	/* The text has a NUL behind its end as well. */
 	for (at = text; !rc && *at; at += strlen(at) + 1)
 		if (!add_entry(f, at))
 			break;

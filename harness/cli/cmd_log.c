@@ -76,7 +76,7 @@ static int64_t after(const struct log_head *head, double s)
 	return head->start_ns + (int64_t)(s * 1e9);
 }
 
-/* What of the view can be decided before a record is looked at. view_wants decides the rest. */
+/* What of the view can be decided before a record is examined. view_wants decides the rest. */
 static void narrow(const struct options *o, const struct log_head *head, struct scan_filter *f)
 {
 	const struct log_view *v = &o->view;

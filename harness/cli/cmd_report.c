@@ -46,7 +46,7 @@ static int report_gather(struct material *m, struct err *e)
 		?: store_table(m->store, "file", &m->files, e);
 }
 
-/* Timelines of cells that lie beside the report, as 'culprit timeline' names them: {"3": FILE}. */
+/* Timelines of cells that lie next to the report, as 'culprit timeline' names them: {"3": FILE}. */
 static json_t *pages_beside(const struct material *m, const char *output)
 {
 	const char *slash = strrchr(output, '/');

@@ -183,7 +183,7 @@ static int go_on(struct executor *x, const struct record *r, struct err *e)
 
 	if (!rc && t.training_lost)
 		rc = forget_verdicts(x, e);
-	/* After the scan: until then, the next 'resume' must find the change, too. */
+	/* After the scan: until then, the next 'resume' must find the change as well. */
 	if (!rc && r->changed)
 		rc = running_set_json(x->store, "inputs", x->inputs, e);
 	if (rc)
@@ -237,7 +237,7 @@ static int resume_run(const struct call *c)
 		return code;
 	x.interrupted = signals_catch();
 	rc = resume(&x, c->args[0], o, &e);
-	/* Before it goes on, the run or what it is resumed with is wrong. */
+	/* Before it continues, the run or what it is resumed with is wrong. */
 	if (rc && !x.progress)
 		err_blame(&e, ERR_USAGE, rc);
 	code = running_conclude(&x, "resume", o, rc, &e);

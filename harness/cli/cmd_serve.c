@@ -1,4 +1,4 @@
-/* culprit serve: a run or logs on a page, while they grow, too. */
+/* culprit serve: a run or logs on a page, while they grow as well. */
 #include <errno.h>
 #include <stdio.h>
 

@@ -24,7 +24,7 @@ struct options {
 
 struct shipping {
 	const struct options *o;
-	struct run_logs *recorded, **seen; /* seen: what --follow read of a run that goes on */
+	struct run_logs *recorded, **seen; /* seen: what --follow read of a run that continues */
 	size_t n_seen;
 	struct run_requests *requests;
 	char *run_id;

@@ -29,7 +29,7 @@ static void trace_pass_on(int signo, siginfo_t *info, void *context)
 		kill(tracer, signo);
 }
 
-/* SIGPIPE, as from 'culprit trace -p PID | head', must end the tracer, too. */
+/* SIGPIPE, as from 'culprit trace -p PID | head', must end the tracer as well. */
 static void nobody_reads(int signo)
 {
 	if (tracer > 0)

@@ -20,7 +20,7 @@
 #include "harness/live/watch.h"
 
 enum { PIECE_BYTES = 4 << 20 };
-static const double look_s = 0.5; /* a file is looked at so often */
+static const double look_s = 0.5; /* a file is examined so often */
 static const double step_default_s = 15, interval_default_s = 30, history_cells = 32768;
 
 struct options {

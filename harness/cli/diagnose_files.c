@@ -1,4 +1,4 @@
-/* Reads several files of series in turn, and refuses files whose series are not told apart. */
+/* Reads several files of series in turn, and refuses files whose series are not distinguished. */
 #include "harness/cli/diagnose.h"
 
 #include <errno.h>

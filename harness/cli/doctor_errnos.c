@@ -142,7 +142,7 @@ static void doctor_errnos_collect(json_t *set, const json_t *table)
 		json_object_set_new(set, jget_text(v, "error"), json_true());
 }
 
-/* Takes out errnos with which calls fail without a fault, too: they tell nothing. */
+/* Takes out errnos with which calls fail without a fault as well: they tell nothing. */
 static void without_everyday(json_t *set, const struct seen *normal)
 {
 	json_auto_t *everyday = json_object();

@@ -197,7 +197,7 @@ enum { READ_S = 10 };
 
 /* Does the device that the storage is on, or is, answer? What is cached hides that it does not: a
  * mount and its statvfs outlive their disk. A file system without a device of its own (tmpfs, NFS)
- * has been looked at by fs.info. False: a check says why not. */
+ * has been examined by fs.info. False: a check says why not. */
 static bool device_works(
 	struct report *r, struct node *n, const char *path, const char *source, const char *number)
 {

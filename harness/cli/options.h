@@ -93,7 +93,7 @@ void options_clear(const struct option_row *rows, void *options);
 
 /* A walk over a table: a group's row, its own rows, and on. Begins as {rows}. */
 struct option_walk {
-	const struct option_row *next, *after; /* 'after': where it goes on behind the group */
+	const struct option_row *next, *after; /* 'after': where it continues behind the group */
 	size_t base, at;                       /* 'at': offset of the field of the last row */
 };
 /* The next row, or NULL. */

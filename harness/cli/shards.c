@@ -143,7 +143,7 @@ static int compare_facts(struct given *p, const struct given *first, struct err 
 	return 0;
 }
 
-/* Each shard has a cluster of its own: what names its hosts need not be alike. */
+/* Each shard has its own cluster: what names its hosts need not be alike. */
 static int read_inputs(struct store *s, json_t **out, struct err *e)
 {
 	int rc = store_get_json(s, "inputs", out, e);

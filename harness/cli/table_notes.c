@@ -31,7 +31,7 @@ static void add_reason(struct table_notes *out, char **lines, const json_t *fail
 			jget_text(last, "outcome"), reason);
 }
 
-/* What of the plan is here, where that is not all of it. NULL: a run of its own, or all shards. */
+/* What of the plan is here, where that is not all of it. NULL: its own run, or all shards. */
 static char *shard_line(struct store *s, size_t scored)
 {
 	json_auto_t *shard = NULL, *shards = NULL;

@@ -33,7 +33,7 @@ int timeline_capture_run(const char *path, const struct option_list *replays,
 
 /* ---- timeline_live.c ---- */
 
-/* culprit timeline --live: the last cell that ended, in a browser, while the run goes on. */
+/* culprit timeline --live: the last cell that ended, in a browser, while the run continues. */
 
 /* Prints the address, serves until a signal or the run's end, and returns an exit code. */
 int timeline_live_run(const char *folder, const struct cell_options *what, unsigned short port);

@@ -67,7 +67,7 @@ static int make_args(const struct trace_cluster *t, json_t **out, struct err *e)
 	return 0;
 }
 
-/* Here, too, so that a mistake costs no connection. */
+/* Here as well, so that a mistake costs no connection. */
 static int check_filters(const struct trace_cluster *t, struct err *e)
 {
 	const struct {

@@ -43,7 +43,7 @@ static int make_field(const struct luax_source *src, const char *key, const stru
 }
 
 /* The table on top of the stack. 'more' (may be NULL): further keys that it may have, ended by
- * NULL; their values are not looked at. */
+ * NULL; their values are not examined. */
 static int read_field(lua_State *L, const struct luax_source *src, const char *key,
 	const char *const *more, struct flow_field *out, struct err *e)
 {

@@ -10,7 +10,7 @@
  *     flows_free(flows);
  *
  * Clocks: start_ns, onset_ns and offset_ns of an attempt are on the orchestrator's clock; a node's
- * raw time minus flows_clock_ns(node) is, too, as exactly as the run measured it over SSH. The
+ * raw time minus flows_clock_ns(node) is as well, as exactly as the run measured it over SSH. The
  * intervals that messages give (flow_clock) are between nodes and much narrower.
  */
 #ifndef CULPRIT_HARNESS_JUDGING_FLOWS_H

@@ -264,7 +264,7 @@ int judge_names(struct store *s, const json_t *v, json_t **out, struct err *e)
 	struct judge j = {.store = s};
 	int rc = store_get_json(s, "shards", &shards, e);
 
-	/* Each shard has aliases of its own, and what is told here does not say whose it is. */
+	/* Each shard has its own aliases, and what is told here does not say whose it is. */
 	if (rc == 1)
 		*out = json_deep_copy(v);
 	if (rc)

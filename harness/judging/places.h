@@ -34,7 +34,7 @@ struct places {
 	struct bulk_rule bulk;
 };
 
-/* '*out' must be zero, and is cleared by the caller in case of errors, too; it borrows from
+/* '*out' must be zero, and is cleared by the caller in case of errors as well; it borrows from
  * 'cluster'. -EINVAL for a wrong description. */
 int places_read(struct places *out, const json_t *cluster, struct err *e);
 void places_clear(struct places *p);

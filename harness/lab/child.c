@@ -96,7 +96,7 @@ static int hear(struct child *c, struct err *e)
 	return strcmp(c->name, "build") ? err_prefix(e, -EIO, "%s", c->name) : -EIO;
 }
 
-/* One that waits for its next step says nothing, unless it cannot go on. */
+/* One that waits for its next step says nothing, unless it cannot continue. */
 static int hear_failures(const struct child *all, size_t n, struct err *e)
 {
 	for (size_t i = 0; i < n; i++) {

@@ -34,7 +34,7 @@ struct pending {
 };
 
 struct disk {
-	struct disk_model model, speed; /* 'speed' takes effect when formatting is over */
+	struct disk_model model, speed; /* 'speed' takes effect when formatting has ended */
 	int memory;                     /* disk_memory.h */
 	struct fuse_session *session;
 	uint64_t size;

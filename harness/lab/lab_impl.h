@@ -99,7 +99,7 @@ extern struct err child_err;
 /* Dies with the sentence and errno if 'result' is negative, else returns it. */
 int child_try(int result, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* Tells the child's own children to go on with their next step. */
+/* Tells the child's own children to continue with their next step. */
 void child_go(struct child *c, size_t n);
 /* Tells the parent that this step is done. */
 void child_ready(void);

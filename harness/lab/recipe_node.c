@@ -48,7 +48,7 @@ static const char **push_words(lua_State *L, int index, int options)
 		lua_rawgeti(L, index, (lua_Integer)i);
 		if (!lua_isstring(L, -1))
 			luaL_error(L, "word %d of the command is no text", (int)i);
-		/* A number becomes a text of its own in the list. */
+		/* A number becomes its own text in the list. */
 		words[k++] = lua_tostring(L, -1);
 		lua_rawseti(L, index, (lua_Integer)i);
 	}
@@ -152,7 +152,7 @@ static struct started start_in_session(const char *const words[], const char *lo
 	return s;
 }
 
-/* In a session of its own, which it does not lead: a leader may call neither setpgid(2) nor
+/* In its own session, which it does not lead: a leader may call neither setpgid(2) nor
  * setsid(2), as daemons do. So it is restarted by faults, too (faults/primitives/server.c). Its
  * parent ends, and this process, the node's pid 1, inherits it. */
 static int recipe_node_start(const char *const words[], const char *log, pid_t *pid)

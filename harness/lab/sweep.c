@@ -93,7 +93,7 @@ static int remove_folder(const char *dir, enum sweep what, struct err *e)
 		return rc;
 	if (unlink(lab_path(dir, "lock").s) < 0 && errno != ENOENT)
 		return err_errno(e, -errno, "cannot remove '%s/lock'", dir);
-	/* Another 'up' may have made its lock there meanwhile. */
+	/* Another 'up' may have made its lock there in the meantime. */
 	if (rmdir(dir) < 0 && errno != ENOTEMPTY && errno != ENOENT)
 		return err_errno(e, -errno, "cannot remove '%s'", dir);
 	return 0;

@@ -103,7 +103,7 @@ static size_t take_head(struct chunks *p, const char *text, size_t size)
 		}
 		if (!comment && begun && !is_old_head(p, text + at, n) &&
 			has_number(text + at, n)) {
-			/* The file goes on without column names: those of the last one hold. */
+			/* The file continues without column names: those of the last one hold. */
 			p->head_size = begun;
 			p->head_done = true;
 			break;

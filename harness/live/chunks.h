@@ -1,5 +1,5 @@
 /*
- * CSV that comes in pieces: each piece is read like a file of its own, behind the file's head (its
+ * CSV that comes in pieces: each piece is read like a file, behind the file's head (its
  * comments and the line of column names). So a line counts as soon as it is there, whatever the
  * reader buffers.
  *
@@ -32,7 +32,7 @@ struct chunks {
 };
 void chunks_clear(struct chunks *p);
 
-/* Another file begins. It may lack a head: then the last one's goes on. */
+/* Another file begins. It may lack a head: then the last one's continues. */
 void chunks_new_file(struct chunks *p);
 
 /* Whole lines. -EINVAL: the head is wrong, or nothing could be read from the first piece; or what

@@ -2,7 +2,7 @@
  * When a stream of samples is judged, and over which time.
  *
  * Several horizons end now: 64, 512, 4096 and 32768 cells, or what the user asks for. Each is
- * judged like a recording of its own, anew when a sixteenth of it has passed. So a sample is
+ * judged like a recording, anew when a sixteenth of it has passed. So a sample is
  * judged 16 times a horizon, whatever the length of the horizon, and the cost of a sample has a
  * bound.
  *

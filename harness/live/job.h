@@ -3,7 +3,7 @@
  * it has processes started, for diag/causal:
  *
  *     job_open(&options, &j, &e)
- *     job_run(j, folder, &e)      as often as wanted, each with a folder of its own
+ *     job_run(j, folder, &e)      as often as wanted, each with its own folder
  *     job_logs(j, &n)
  *     job_close(j)
  *

@@ -2,7 +2,7 @@
  * Findings have a life. One begins when a look at any horizon finds a member off, now; it ends
  * when no horizon holds it any longer. A horizon holds it for a quarter of its length beyond the
  * last look that found it. It lets go sooner when two looks in a row give the member a severity
- * below 0.7, or when one says that a shift is over.
+ * below 0.7, or when one says that a shift has ended.
  *
  * A member has one life at a time, whichever of its metrics and kinds are found; its most severe
  * view is shown. Groups have their own; members that are off alike as a class have one a metric.
@@ -59,7 +59,7 @@ typedef void life_told(void *ctx, enum life_event event, const struct life *life
 /* Takes in what the look of a horizon at 'now_s' found; tells of what begins. */
 void lives_look(struct lives *l, size_t horizon, const struct fleet_result *r, double now_s,
 	life_told *told, void *ctx);
-/* Ends what no horizon holds; to be called when all horizons that are due have been looked at. */
+/* Ends what no horizon holds; to be called when all horizons that are due have been examined. */
 void lives_end(struct lives *l, double now_s, life_told *told, void *ctx);
 
 /* As {"version":1, "lives":[...]}, and back into empty lives. -EINVAL: that is no state. */

@@ -286,7 +286,7 @@ static json_t *look_at_nodes(struct recording *r, struct err *e)
 		"nodes", nodes);
 }
 
-/* Asks the condition once a second. If it cannot be asked the capture goes on without it. */
+/* Asks the condition once a second. If it cannot be asked the capture continues without it. */
 static void ask_trigger(struct recording *r)
 {
 	auto_json json_t *now = NULL;

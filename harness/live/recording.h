@@ -43,7 +43,7 @@ struct recording_options {
 };
 
 /* Runs until a signal, for_s, "stop" or the loss of a node. '*cells' gets how many cells were
- * written, in case of errors, too. */
+ * written, in case of errors as well. */
 int recording_run(const struct recording_options *o, size_t *cells, struct err *e);
 
 #endif

@@ -50,7 +50,7 @@ struct recording {
 	bool over;
 	/* Of a live capture: */
 	int lock;         /* the folder's; -1 */
-	int64_t live_row; /* the attempt that says that it goes on; 0: none */
+	int64_t live_row; /* the attempt that says that it continues; 0: none */
 };
 
 /* Of one kind on one member; NULL: none. */

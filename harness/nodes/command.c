@@ -1,5 +1,5 @@
 /*
- * A command on the node, on a channel of its own: its output, its end, and what it printed.
+ * A command on the node, on its own channel: its output, its end, and what it printed.
  *
  * Only node_command_open and ssh_channel_write may block, and the watchdog limits both. All other
  * functions take what has arrived and return. libssh's SFTP client and ssh_channel_read are not
@@ -73,7 +73,7 @@ int node_command_open(struct node *n, struct node_command *x, const char *comman
 void node_command_close(struct node_command *x)
 {
 	if (x->ssh) {
-		/* libssh keeps a channel until the other side has closed it, too. */
+		/* libssh keeps a channel until the other side has closed it as well. */
 		ssh_remove_channel_callbacks(x->ssh, &x->callbacks);
 		ssh_channel_free(x->ssh);
 	}

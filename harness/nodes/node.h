@@ -1,7 +1,7 @@
 /*
  * Nodes over SSH: connect to many at once, put the agent there, talk to it.
  *
- * Each node has a thread of its own that owns the libssh session and the agent's
+ * Each node has its own thread that owns the libssh session and the agent's
  * channel, sends what is queued, reads answers, and renews the agent's lease
  * (every lease/4) and the SSH keep-alive whatever the caller does. A node that does
  * not answer its heartbeat for 'timeout_s', or whose channel ends, is *lost*: every
@@ -10,7 +10,7 @@
  *
  * A nodeset belongs to one thread (the caller's): its functions are called from there only,
  * but for nodeset_interrupt. Calls on different nodes run side by side through
- * node_call_all. Several nodesets may be in use at once, each in a thread of its own.
+ * node_call_all. Several nodesets may be in use at once, each in its own thread.
  *
  * No user's ssh_config is read here (the inventory does). Passwords are never asked for nor sent.
  *
@@ -79,7 +79,7 @@ void nodeset_free(struct nodeset *set);
 
 /* Makes the call that is waiting, and all later ones, return -EINTR until nodeset_resume. May be
  * called from a signal handler and from other threads. Nodes stay connected; what a node was
- * asked and had begun, it goes on with, and its answer is dropped. */
+ * asked and had begun, it continues with, and its answer is dropped. */
 void nodeset_interrupt(struct nodeset *set);
 void nodeset_resume(struct nodeset *set);
 

@@ -71,7 +71,7 @@ static int split_jump(char *text, char **user, char **host, unsigned *port, stru
 }
 
 /* The path through jump hosts, each looked up like any destination. A first jump host may have jump
- * hosts of its own. */
+ * its own hosts. */
 struct way {
 	struct inventory *inv;
 	struct ssh_config *config;

@@ -173,7 +173,7 @@ static int set_options(struct hop *h, const char *key_type, const char *known_pa
 		rc |= ssh_options_set(h->session, SSH_OPTIONS_IDENTITY_AGENT,
 			strcmp(h->auth_socket, "none") ? h->auth_socket : "/dev/null");
 	if (key_type) {
-		/* An RSA key signs by hashes that have names of their own. */
+		/* An RSA key signs by hashes that have their own names. */
 		if (!strcmp(key_type, "ssh-rsa"))
 			key_type = "rsa-sha2-512,rsa-sha2-256";
 		rc |= ssh_options_set(h->session, SSH_OPTIONS_HOSTKEYS, key_type);

@@ -317,7 +317,7 @@ int ssh_config_lookup(struct ssh_config *c, const char *destination, const char 
 		rc = expand_list(s.identities, &t, e);
 	if (!rc)
 		rc = expand_list(s.known_hosts, &t, e);
-	/* "$NAME" is a form of its own; "${NAME}" is expanded as in any path. */
+	/* "$NAME" is its own form; "${NAME}" is expanded as in any path. */
 	if (!rc && s.auth_socket && s.auth_socket[0] == '$' && s.auth_socket[1] != '{') {
 		const char *value = getenv(s.auth_socket + 1);
 

@@ -323,7 +323,7 @@ void node_wait(struct node *n, double until_s, bool ended)
 		p[0].events |= POLLOUT;
 	if (left_s < 0)
 		left_s = 0;
-	/* Until the exit code's wait is over. */
+	/* Until the exit code's wait has ended. */
 	if (ended && !ssh_is_connected(n->session))
 		p[0].fd = -1;
 	poll(p, 2, (int)(left_s * 1000) + 1);

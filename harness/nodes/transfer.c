@@ -1,7 +1,7 @@
 /*
  * One file, there or back, through 'culprit-agent file' (harness/agent/PROTOCOL.md) on a channel of
  * its own: a line of JSON with the size, the bytes, a line with their CRC-32. It moves a part at a
- * time, so that the agent's heartbeat goes on meanwhile.
+ * time, so that the agent's heartbeat continues in the meantime.
  */
 #include <errno.h>
 #include <fcntl.h>

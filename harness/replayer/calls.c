@@ -193,7 +193,7 @@ static int get_fd(struct player *p, const struct app_op *op, int *fd, struct err
 	return rc < 0 ? rc : 0;
 }
 
-/* An op with the handle is over. Its close, or the last op after it, closes the descriptor. */
+/* An op with the handle has ended. Its close, or the last op after it, closes the descriptor. */
 static long put_fd(struct stage *s, const struct app_op *op, bool close_it)
 {
 	struct slot *slot = &s->slots[op->handle];

@@ -244,7 +244,7 @@ static void peers_take_line(struct peers *p, char *line)
 	}
 }
 
-/* Says now and then that something goes on, for as long as it does. */
+/* Says now and then that something continues, for as long as it does. */
 static void beat(struct peers *p, int64_t *said_ns)
 {
 	int64_t every_ns = (int64_t)(p->stall_s * 1e9 / 4), now = now_ns();

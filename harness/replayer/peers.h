@@ -8,7 +8,7 @@
  *	hello ME N    from the orchestrator: this is node ME of N
  *	p THREAD OPS  it has completed so many ops
  *	b NUMBER      the node has come to this barrier
- *	h             something goes on there
+ *	h             something continues there
  *	q NS, a NS    a question and its answer, by which the way's length is measured
  *	x WORDS       the node has failed
  *

@@ -75,7 +75,7 @@ int calls_scan(struct stage *s, struct err *e);
 /* Before a pass: no handle is open but those that the processes began with. */
 int calls_begin(struct stage *s, struct err *e);
 void calls_end(struct stage *s);
-/* Does an op; counts it. An error only where the replay cannot go on. */
+/* Does an op; counts it. An error only where the replay cannot continue. */
 int calls_do(struct player *p, const struct app_op *op, struct err *e);
 
 /* report.c */

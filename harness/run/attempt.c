@@ -30,7 +30,7 @@ enum outcome attempt_outcome(enum err_class class)
 	case ERR_USAGE:
 	case ERR_SCENARIO:
 	case ERR_HARNESS: return OUTCOME_ERROR;
-	default: return OUTCOME_INVALID; /* unclassified, too: a second try costs little */
+	default: return OUTCOME_INVALID; /* unclassified as well: a second try costs little */
 	}
 }
 

@@ -314,7 +314,7 @@ static int check_fingerprint(struct gate *g, struct err *e)
 	return rc;
 }
 
-/* Checks all but the load, which the nodes measure meanwhile. */
+/* Checks all but the load, which the nodes measure in the meantime. */
 static int check_state(struct gate *g, json_t *report, struct err *e)
 {
 	json_t *clocks = NULL;

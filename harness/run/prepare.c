@@ -161,7 +161,7 @@ static int check_tracers(struct executor *x, struct err *e)
 	return rc == -EOPNOTSUPP ? refuse_tracer("recorder", &s->recorder.tracing, e) : rc;
 }
 
-/* Sets every member's 'sampled'. The run goes on without the samplers that cannot run. */
+/* Sets every member's 'sampled'. The run continues without the samplers that cannot run. */
 static int check_samplers(struct executor *x, struct err *e)
 {
 	struct tracing sampler = {.name = (char *)"sampler"};

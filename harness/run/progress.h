@@ -1,5 +1,5 @@
 /*
- * Progress: what a person sees while a run goes on.
+ * Progress: what a person sees while a run continues.
  *
  * On a terminal (stderr) there are lines that stay and, below them, a few that are repainted: cells
  * done, ETA, the cell and its phase, what each node does. The cursor rests below them, so that the

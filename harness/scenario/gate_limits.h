@@ -9,7 +9,7 @@
 
 /* Negative: the scenario does not give it; gate_defaults then holds. */
 struct gates {
-	double load_pct;     /* of all processors of a host, used by others than this run */
+	double load_pct;     /* of all processors of a host, used by anything but this run */
 	double process_pct;  /* of one processor, used by one process that is not ours */
 	double steal_pct;    /* of all processors, taken by the hypervisor */
 	double pressure_pct; /* of the time, in which a task waited for memory or storage */

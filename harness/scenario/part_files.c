@@ -11,7 +11,7 @@
 #include "harness/base/home.h"
 #include "harness/scenario/part.h"
 
-/* A path beside the scenario; a bare name is one of culprit's own traces. */
+/* A path next to the scenario; a bare name is one of culprit's own traces. */
 static int resolve(const char *name, const struct luax_source *src, char **path, struct err *e)
 {
 	auto_free char *sub = alloc_format("workloads/traces/%s.app", name);

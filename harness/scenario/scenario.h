@@ -26,7 +26,7 @@ struct scenario {
 	enum measure measure;
 	struct tracing *tracers; /* one, but for MEASURE_RUNTIME */
 	size_t n_tracers;
-	struct tracing second; /* a second tracer, into a run of its own; name NULL: none */
+	struct tracing second; /* a second tracer, into its own run; name NULL: none */
 	struct recorder recorder;
 	lua_State *L; /* holds the parts' functions */
 	struct part *workloads, *faults;

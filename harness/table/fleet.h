@@ -24,7 +24,7 @@
 #include "harness/base/err.h"
 
 /* A finding, as it is told. With windows: all findings of one member (group, class), unless windows
- * are told apart. */
+ * are distinguished. */
 struct fleet_entry {
 	struct fleet_finding f; /* the most severe one; its times are those of all */
 	size_t first, last;     /* windows */

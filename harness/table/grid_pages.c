@@ -116,7 +116,7 @@ static int head_part(const char *text, int width)
 	return width;
 }
 
-/* Headings of groups; those that are too long go on in further lines. */
+/* Headings of groups; those that are too long continue in further lines. */
 static void text_group_heads(const struct grid_block *b, FILE *f)
 {
 	const struct grid *g = b->g;

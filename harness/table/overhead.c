@@ -165,7 +165,7 @@ static double mean(const double *list, size_t n)
 	return n ? sum / (double)n : NAN;
 }
 
-/* The ratio of means with its interval, each 'scale' times what it is over 'base'; frees. */
+/* The ratio of means with its interval, each 'scale' times what it has ended 'base'; frees. */
 static struct overhead_ratio ratio(struct pairs *p, double base, double scale)
 {
 	struct overhead_ratio r = {NAN, NAN, NAN};

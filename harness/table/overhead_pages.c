@@ -91,7 +91,7 @@ static void columns(const struct overhead *o, struct grid *g, bool headed)
 	workload_columns(o, g, headed);
 }
 
-/* A tracer's row: increase and interval; in text the interval has a row of its own. */
+/* A tracer's row: increase and interval; in text the interval has its own row. */
 static void put_measured(const struct overhead *o, struct grid *g, size_t tracer, enum figure f)
 {
 	enum { INCREASE, INTERVAL, BOTH };

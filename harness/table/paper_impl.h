@@ -51,7 +51,7 @@ struct score paper_gather(const struct paper_view *b, size_t detector, const cha
 struct score paper_counts(const struct paper_view *b, size_t detector, const char *fault,
 	const char *workload, const char *metric);
 
-/* Has the detector verdicts of its own on metrics of the paper? */
+/* Has its own detector verdicts on metrics of the paper? */
 bool paper_by_metric(const struct paper_view *b, size_t detector);
 
 /* paper_look.c: published and measured shares, two detectors a grid. With TABLE_SVG, a picture

@@ -6,7 +6,7 @@
  *   ranks         rank > thread, where it has several: calls, and between them computing, away and
  *                 waiting
  *
- * Second 0 is the application's first call; a replay's first call is put there, too.
+ * Second 0 is the application's first call; a replay's first call is put there as well.
  *
  * Between two calls a trace tells how long the thread computed and was away, not when. They are
  * drawn in the order in which a replay does them: computing, away, and then, if the call has edges,

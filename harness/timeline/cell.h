@@ -41,7 +41,7 @@ struct cell_options {
 	double from_s, to_s;
 	/* Above 0: only requests (and calls that belong to none) that took so long. */
 	double slower_s;
-	bool several; /* the timeline holds another cell, too: notes name this one */
+	bool several; /* the timeline holds another cell as well: notes name this one */
 };
 
 enum { CELL_NODES = 64, CELL_MISSING = 1024 };

@@ -241,7 +241,7 @@ int page_packed(const char *id, const void *data, size_t size, FILE *f, struct e
 	return written(f, e);
 }
 
-/* The parts one after the other, deflated, each with codes of its own, since they are of other
+/* The parts one after the other, deflated, each with its own codes, since they are of other
  * kinds. '*out' must have room. */
 static int deflate_parts(
 	const struct packed_part *parts, size_t n, unsigned char *out, size_t *size)

@@ -19,7 +19,7 @@ share_out() {
 	server_nodes=("${@:CONTROLLER+CLIENTS+1:SERVERS}")
 }
 
-# Names are s1, s2 ... and c1 ... in every allocation, so that a shard can go on with other nodes.
+# Names are s1, s2 ... and c1 ... in every allocation, so that a shard can continue with other nodes.
 print_inventory() {
 	local i
 	printf 'return {\n  file_system = { %s },\n' "$FILE_SYSTEM"

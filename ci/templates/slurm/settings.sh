@@ -15,7 +15,7 @@ CONTROLLER=1
 CLIENTS=1
 SERVERS=4
 
-# What the inventory says beside names and roles (harness/nodes/README.md), in Lua.
+# What the inventory says next to names and roles (harness/nodes/README.md), in Lua.
 FILE_SYSTEM='type = "glusterfs"'
 SERVER_KEYS=''       # 'storage = "/data/brick", spare = "/dev/sdb2"'
 CLIENT_KEYS=''       # 'mount = "/mnt/test"'

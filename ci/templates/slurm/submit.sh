@@ -1,6 +1,6 @@
 #!/bin/bash
 # submit.sh [SHARDS]: submits the shards ("2,5-7"; all of them unless told) as array jobs, and a job that merges when they have
-# ended. A shard that has a run already goes on with it: submit again what was cancelled or has failed.
+# ended. A shard that has a run already continues with it: submit again what was cancelled or has failed.
 set -euo pipefail
 CULPRIT_SLURM=$(cd "$(dirname "$0")" && pwd)
 export CULPRIT_SLURM

@@ -40,7 +40,7 @@ said=$(ask '{"id":5,"op":"process.start","argv":["true"],"trace":{"out":"x","tra
 check "an unknown member of a trace is refused by name" grep -q "trace has no member 'speed'" <<<"$said"
 said=$(ask '{"id":6,"op":"trace.start","pids":[1],"out":"x","mode":"sums","tracer":"ptrace"}')
 check "a mode that the tracer does not have is refused" grep -q 'ptrace knows no sums' <<<"$said"
-# The load of a trigger, apart from that of others: each is since the last one of its own.
+# The load of a trigger, apart from that of others: each is since its own last one.
 seconds() { sed -n 's/.*"seconds": *\([0-9.e-]*\).*/\1/p'; }
 ask '{"id":40,"op":"load"}' >/dev/null
 ask '{"id":41,"op":"load","apart":true}' >/dev/null

@@ -232,7 +232,7 @@ TAKE(ssize_t, sendto, "sendto",
 TAKE(ssize_t, recvmsg, "recvmsg", (int fd, struct msghdr *m, int flags), (fd, m, flags), -1,
 	ENOBUFS)
 
-/* In the function, never inlined, whose calls are looked at: who called it is no part of a
+/* In the function, never inlined, whose calls are examined: who called it is no part of a
  * chain. */
 #define CHAINS_END_HERE() (plan->top = __builtin_return_address(0))
 

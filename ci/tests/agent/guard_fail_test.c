@@ -33,7 +33,7 @@ TAKE(int, rename, "rename", (const char *from, const char *to), (from, to), -1, 
 
 enum death { IN_ORDER, AGENT, AGENT_AND_GUARD };
 
-/* Files of a journal that was not finished, too. */
+/* Files of a journal that was not finished as well. */
 static int count_hidden(void)
 {
 	char path[PATH_MAX + 8];

@@ -249,7 +249,7 @@ static void hogs_refuse(void **unused)
 	}
 }
 
-/* In a pid namespace of its own, so its memory is its own only under a limit. */
+/* In its own pid namespace, so its memory is its own only under a limit. */
 static void a_machine_is_described(void **unused)
 {
 	struct peer p;

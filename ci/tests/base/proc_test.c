@@ -15,7 +15,7 @@
 #include "ci/tests/patience.h"
 #include "harness/base/proc.h"
 
-/* A family: the test's child 'first', whose child 'second' leads a session of its own and has the
+/* A family: the test's child 'first', whose child 'second' leads its own session and has the
  * child 'third', and 'gone', a zombie of 'first'. Each waits for the end of a pipe. */
 struct family {
 	pid_t first, second, third, gone;

@@ -9,7 +9,7 @@ trap 'kill -9 "$(cat "$tmp/pid")" 2>/dev/null; rm -rf "$tmp"' EXIT
 touch "$tmp/pid"
 
 # What the commands do once they have written their number: not care for signals; wait in a stop until a debugger, their parent, lets them
-# go on, which the tracer is not.
+# continue, which the tracer is not.
 cat >"$tmp/deaf" <<P
 trap '' TERM HUP
 echo \$\$ >$tmp/pid

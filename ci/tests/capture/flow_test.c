@@ -287,7 +287,7 @@ static void talk_urgently(struct end e[2])
 	do_receive(&e[1], 2, MSG_WAITALL);
 }
 
-/* The end of a stream has a number of its own, which is taken with the last byte. */
+/* The end of a stream has its own number, which is taken with the last byte. */
 static void end_talk(struct end e[2], bool at_once)
 {
 	struct pollfd gone = {.fd = e[1].fd, .events = POLLRDHUP};
@@ -304,7 +304,7 @@ static void end_talk(struct end e[2], bool at_once)
 		do_receive(&e[1], 20, 0);
 	}
 	note(SYS_recvfrom, recv(e[1].fd, bytes, sizeof(bytes), 0));
-	/* The other direction goes on. */
+	/* The other direction continues. */
 	do_send(&e[1], 9);
 	do_receive(&e[0], 9, MSG_WAITALL);
 	close(e[0].fd);
@@ -360,7 +360,7 @@ static void *talk_at_length(void *seed)
 	return NULL;
 }
 
-/* The other end receives all in one call, which waits meanwhile. */
+/* The other end receives all in one call, which waits in the meantime. */
 static void *send_in_pieces(void *ctx)
 {
 	for (int i = 0; i < 5; i++) {

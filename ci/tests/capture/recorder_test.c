@@ -165,7 +165,7 @@ static void test_off_and_on(void **state)
 		strstr(order("0123456789012345678901234567890123456789012345678901234567890123"
 			     "456789\n"),
 			"error"));
-	close(control); /* the capture goes on */
+	close(control); /* the capture continues */
 	wait_progress();
 	kill(tracer, SIGTERM);
 	assert_int_equal(wait_exit(tracer), 0);
@@ -226,7 +226,7 @@ static void test_beside_a_tracer_of_sums(void **state)
 	wait_file(written);
 	kept = sums_of(written).calls;
 	assert_true(kept > 0);
-	/* The one goes on when the other ends. */
+	/* The one continues when the other ends. */
 	kill(tracer, SIGTERM);
 	assert_int_equal(wait_exit(tracer), 0);
 	ended_ns = clock_real_ns();

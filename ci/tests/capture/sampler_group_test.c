@@ -265,7 +265,7 @@ static void see(struct process_groups *g, const char *groups, struct sampler_sna
 	snapshot_sort(s);
 }
 
-/* A service with limits of its own on a node that has none. */
+/* A service with its own limits on a node that has none. */
 static void limits_of_a_service_are_read(void **state)
 {
 	struct process_groups g = {.mountinfo = strdup(mounts(v2_mounts))};
@@ -311,7 +311,7 @@ static void limits_of_a_service_are_read(void **state)
 	snapshot_free(&s);
 }
 
-/* Version 1 has the quota, version 2 beside it, without any controller, the pressure. */
+/* Version 1 has the quota, version 2 next to it, without any controller, the pressure. */
 static void both_versions_are_read(void **state)
 {
 	struct process_groups g = {.mountinfo = strdup(mounts(v1_mounts))};

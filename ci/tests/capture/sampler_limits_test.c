@@ -224,7 +224,7 @@ static int limit_reads(const char *g, unsigned version)
 	return put(g, version == 2 ? "io.max" : "blkio.throttle.read_bps_device", text);
 }
 
-/* Version 1 has the limit in a hierarchy of its own, which cgroup.h does not know. */
+/* Version 1 has the limit in its own hierarchy, which cgroup.h does not know. */
 static int limit_by_version_one(void)
 {
 	const char *g = new_group("/sys/fs/cgroup/blkio");

@@ -485,7 +485,7 @@ static void differences_are_of_both_ends(void **state)
 	snapshot_free(&b);
 }
 
-/* What has a name is told apart if it is not alone. */
+/* What has a name is distinguished if it is not alone. */
 static void processors_are_told_apart(void **state)
 {
 	struct sampler_snapshot a = {0}, b = {0};

@@ -1,7 +1,7 @@
 /*
  * The sampler on real sockets, disks and processes: what it says is what was done, to the byte
  * where that can be known. Each test waits for seconds to pass, so all run at once, each in a
- * process, a network namespace and a mount namespace of its own.
+ * process, a network and a mount namespace for itself.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -194,7 +194,7 @@ static void sockets_come_and_go(void **state)
 
 /* A wire to another namespace, whose packets are dropped. */
 static int here, there;
-static bool both; /* both logs were without gaps, and looked at */
+static bool both; /* both logs were without gaps, and examined */
 
 static void lossy_body(struct run *x)
 {

@@ -1,5 +1,5 @@
 /*
- * Samplers of tests, each in a process of its own, and what their logs add up to. Included once, by
+ * Samplers of tests, each in its own process, and what their logs add up to. Included once, by
  * a test's .c.
  */
 #ifndef CULPRIT_CI_TESTS_CAPTURE_SAMPLING_H
@@ -64,7 +64,7 @@ static int sampling_setup(void **state)
 	return 0;
 }
 
-/* A sampler in a process of its own. */
+/* A sampler in its own process. */
 struct run {
 	pid_t pid;
 	char log[128];

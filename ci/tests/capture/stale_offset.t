@@ -1,5 +1,5 @@
 #!/bin/bash
-# A case of Esteves et al. 2023 (figure 2): a log file is removed and made anew under the same inode number, and a reader goes on where it
+# A case of Esteves et al. 2023 (figure 2): a log file is removed and made anew under the same inode number, and a reader continues where it
 # had been in the old one. The trace tells the two files apart and shows what nobody read; of a correct reader it does not.
 cd "$(dirname "$0")/../../.." || exit 1
 . ci/tests/tap.sh

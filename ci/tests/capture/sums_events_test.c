@@ -57,7 +57,7 @@ static uint32_t body_size(int i)
 	return 1 + (uint32_t)(i * 7919) % 60000;
 }
 
-/* Files of the storage and others; calls that fail, too. */
+/* Files of the storage and others; calls that fail as well. */
 static void use_files(int in, int out, int read_only)
 {
 	static char data[5000];

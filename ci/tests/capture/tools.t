@@ -1,6 +1,6 @@
 #!/bin/bash
 # strace and sysstat as tracers: ready, stopped and ended as all tracers are; their files whole, as the real tools read
-# them; the traced process goes on; nothing is left.
+# them; the traced process continues; nothing is left.
 cd "$(dirname "$0")/../../.." || exit 1
 . ci/tests/tap.sh
 agent=$PWD/${OUT:-out}/agent/culprit-agent

@@ -1,5 +1,5 @@
 /*
- * What the tests of tracers share: a tracer in a process of its own, programs to trace, and the log
+ * What the tests of tracers share: a tracer in its own process, programs to trace, and the log
  * held against what ci/tests/helpers/truth.c wrote down about itself. To be included once, by a
  * test's .c.
  */

@@ -277,7 +277,7 @@ static void test_exit_codes(void **state)
 #define SHARED_TEST(f) cmocka_unit_test_setup_teardown(f, fresh, kill_busy)
 /* Processes that each make FAMILY_CALLS marked calls once there is a byte for them in a pipe: a
  * server, the two that it forked before the tracer came, the child of one of them, and one that is
- * forked later. They lead sessions of their own, as daemons do. */
+ * forked later. They lead their own sessions, as daemons do. */
 enum { FAMILY = 5, FAMILY_CALLS = 50, FAMILY_MARK = -4242 };
 
 static void family_calls(int place, int go)

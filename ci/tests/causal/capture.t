@@ -38,7 +38,7 @@ refuses "a command that takes too long" 3 "ran for more than 1 s and has been en
 rm -f x
 left() { find "$tmp" -mindepth 1 -maxdepth 1 -printf '%f\n' | sort | tr '\n' ' '; }
 check "nothing is left beside the traces" [ "$(left)" = "root there " ]
-# Of this test's own: others may run beside it.
+# Of this test's own: others may run next to it.
 gone() { ! pgrep -f "^sleep 1000\.$$0$1" >/dev/null; }
 check "nor of the command" gone 25
 

@@ -1,6 +1,6 @@
 #!/bin/bash
 # culprit capture --inventory on a lab of 2 servers and 2 clients: an application with processes on both clients becomes one trace. Planted
-# causality across nodes is found; what others start over ssh meanwhile is not in it; nothing stays on nodes; the trace is replayed.
+# causality across nodes is found; what others start over ssh in the meantime is not in it; nothing stays on nodes; the trace is replayed.
 cd "$(dirname "$0")/../../.." || exit 1
 . ci/tests/lab/lab_lib.sh
 out=$PWD/${OUT:-out}
@@ -130,7 +130,7 @@ check "no name is in it" bash -c "! grep -aqE 'file[0-3]|/mnt/fs|planted' '$tmp/
 check "but which processes are on one node" [ "$(nodes "$tmp/hidden")" = "node0 node0 node1 node1" ]
 check "... and all waits" diff <(edges "$tmp/t2") <(edges "$tmp/hidden")
 
-# What is not in a trace is told: messages from a process that sshd did not start meanwhile; a process that goes on.
+# What is not in a trace is told: messages from a process that sshd did not start in the meantime; a process that continues.
 inside c2 sh -c "cd /mnt/fs && exec /tmp/causality -n ${address[0]},${address[1]} -m 1 /tmp/true 2 4 300" &
 if said=$(capture -o "$tmp/half" -- /tmp/causality -n "${address[0]},${address[1]}" -m 0 /tmp/true 2 4 300 2>&1); then ok "half of it is captured"; else not_ok "half of it is captured" "$said"; fi
 check "... and said to be" grep -q "warning: processes on c1 have received messages from processes on c2 that are not in the trace" <<<"$said"

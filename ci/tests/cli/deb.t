@@ -31,7 +31,7 @@ check "the maintainer is the one who was named" [ "$(field Maintainer)" = "$DEBF
 culprit=$tmp/root/usr/bin/culprit
 check "the program works: list" bash -c "diff <('$culprit' list) <('$out/culprit' list)"
 check "... its agent, too" bash -c "cd '$tmp' && '$culprit' trace --tracer ptrace -c -- true | grep -q total"
-# The agent's libraries are no Depends: it is started with those beside it.
+# The agent's libraries are no Depends: it is started with those next to it.
 bare() {
 	# shellcheck disable=SC2016
 	unshare -m bash -c 'for lib in $(ldconfig -p | sed -n "s/.* => //p" | grep -E "/lib(nftnl|mnl|bpf)\.so"); do

@@ -1,5 +1,5 @@
 #!/bin/bash
-# ci/templates/slurm with Debian's Slurm: munged, slurmctld and six slurmd in namespaces and a folder of their own. Nodes that
+# ci/templates/slurm with Debian's Slurm: munged, slurmctld and six slurmd in namespaces and their own folder. Nodes that
 # Slurm allocates become the inventory of a shard; the site prepares them and gets them back, also from a job that was
 # cancelled, ran out of time or failed; the last job merges. Slurm is real, and so is all that culprit does without a node:
 # its plan, table, report and corpus. In place of running cells, shards of a recorded run are put where they are expected.
@@ -23,7 +23,7 @@ tmp=$(mktemp -d)
 chmod 755 "$tmp" # munged asks for it
 trap 'kill -KILL $(jobs -p) 2>/dev/null; wait 2>/dev/null; rm -rf "$tmp"' EXIT
 
-# A host of its own. getaddrinfo wants an address beside loopback's.
+# A host of its own. getaddrinfo wants an address next to loopback's.
 hostname slurmtest
 ip link set lo up
 ip link add v0 type veth peer name v1 && ip address add 10.65.0.1/24 dev v0 && ip link set v0 up && ip link set v1 up || skip_all "no veth"
@@ -148,7 +148,7 @@ check "the last job merged" diff <("$culprit" table --merge runs/shard-{1,2,3}) 
 check "... into a report and a corpus, too" bash -c "[ -s runs/merged/report.html ] && '$culprit' rescore runs/merged --detector peer-robust >/dev/null"
 check "... of all cells" diff <("$culprit" table rec --tap) <("$culprit" rescore runs/merged --detector peer-robust --tap | sed '/seeded/d')
 
-# One that is asked to stop in time, and goes on.
+# One that is asked to stop in time, and continues.
 again() { rm -rf log runs hang-* fail-*; mkdir runs; }
 again
 touch hang-2

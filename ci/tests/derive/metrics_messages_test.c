@@ -25,7 +25,7 @@ static void a_message_is_its_reads_from_the_first_to_the_last(void **state)
 	call(&k, 51, "readv", 6, 2896, 1 * MS);
 	call(&k, 51, "readv", 6, -EAGAIN, 1 * MS);
 	call(&k, 51, "epoll_wait", 3, 1, 20 * MS);
-	call(&k, 52, "readv", 6, 2896, 1 * MS); /* another thread goes on with it */
+	call(&k, 52, "readv", 6, 2896, 1 * MS); /* another thread continues with it */
 	call(&k, 52, "readv", 6, -EAGAIN, 1 * MS);
 	call(&k, 53, "writev", 6, 344, 1 * MS); /* the answer to an earlier request, meanwhile */
 	call(&k, 51, "readv", 6, 25508, 3 * MS);
@@ -117,7 +117,7 @@ static struct bulk_rule bulk_rule(void)
 	return r;
 }
 
-/* One message, whose header is read by a call of its own; its head is in the log, or not. */
+/* One message, whose header is read by its own call; its head is in the log, or not. */
 static void message(struct maker *k, const uint32_t *head, int64_t body, int64_t took_ns)
 {
 	struct record r = {.type = RECORD_CALL};
@@ -223,7 +223,7 @@ static void a_read_for_the_remainder_goes_on(void **state)
 	assert_int_equal(total(m, METRIC_NSREAD, 0).bytes, 2 * (24 + 32768));
 	metrics_free(m);
 
-	/* A body that nobody waits for yet is a message of its own; its EAGAIN wants more. */
+	/* A body that nobody waits for yet is its own message; its EAGAIN wants more. */
 	begin(&k);
 	open_socket(&k, 6, "10.0.0.1", 24007, "10.0.0.9", 1000);
 	ask(&k, 51, "read", 6, 24, 24, 1 * MS);
@@ -265,7 +265,7 @@ static void readers_with_buffers_are_understood(void **state)
 	expect(m, METRIC_NSREAD, 0, 4, 2 * 0.006 + 2 * 0.002);
 	metrics_free(m);
 
-	/* The last 4 KiB come through the buffer, too: what was wanted is not there yet. */
+	/* The last 4 KiB come through the buffer as well: what was wanted is not there yet. */
 	begin(&k);
 	open_socket(&k, 6, "10.0.0.1", 24007, "10.0.0.9", 1000);
 	for (int i = 0; i < 2; i++) {
@@ -559,7 +559,7 @@ static void recorded_glusterfs_logs_give_what_was_done(void **state)
 
 /* A real OrangeFS server whose receives are lost: each message begins with a header of 24 bytes,
  * which alone is read by recvfrom. A body that another thread reads had no buffer when its header
- * was read: it is a message of its own. See ci/tests/data/README.md. */
+ * was read: it is its own message. See ci/tests/data/README.md. */
 static void a_recorded_orangefs_log_gives_its_messages(void **state)
 {
 	struct stream_server server = {"s1"};

@@ -1,5 +1,5 @@
 #!/bin/bash
-# Semantic diagnosis end to end on a lab of its own: a server that hangs is indicted from the logs, the control is not,
+# Semantic diagnosis end to end on its own lab: a server that hangs is indicted from the logs, the control is not,
 # training on a session learns the normal errnos, and a recorded run gets the same verdicts again.
 cd "$(dirname "$0")/../../.." || exit 1
 . ci/tests/lab/lab_lib.sh

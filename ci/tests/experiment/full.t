@@ -20,7 +20,7 @@ return { name = "full", workloads = { { "ddw", records = 1 } }, faults = { "none
 L
 }
 
-# Each begins with a run's folder that has room, and says what is full by 'fill' and 'empty'. The run is stopped meanwhile.
+# Each begins with a run's folder that has room, and says what is full by 'fill' and 'empty'. The run is stopped in the meantime.
 fill() { # WHAT
 	case $1 in
 	disk) head -c 100M /dev/zero >"$small/filler" 2>/dev/null ;;
@@ -39,7 +39,7 @@ empty() { # what had too little memory ends with its session
 	state) on_all 'rm -f /var/lib/culprit/filler' ;;
 	esac
 }
-# Those of a node tell of it in run.log: the run goes on, and has no more than a cell that could not be measured.
+# Those of a node tell of it in run.log: the run continues, and has no more than a cell that could not be measured.
 because='No space left\|has .* left; .* must be\|annot allocate memory\|out of memory'
 reason() { # WHAT
 	[ "$1" != memory ] || return 0 # an agent may be lost without a word

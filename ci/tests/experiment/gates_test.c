@@ -1,5 +1,5 @@
 /*
- * Gates on hosts that are machines of their own. The lab's nodes are one machine, on which most
+ * Gates on hosts that are their own machines. The lab's nodes are one machine, on which most
  * gates only record. Here the hosts are made up, and their agents' answers go through the real
  * gates.
  */
@@ -122,7 +122,7 @@ int made_up_fingerprint(struct cluster *of, json_t **out, struct err *err)
 	return 0;
 }
 
-/* Three quiet hosts, each a machine of its own. */
+/* Three quiet hosts, each its own machine. */
 static int set_up(void **state)
 {
 	static const char *const names[] = {"s1", "s2", "s3"};

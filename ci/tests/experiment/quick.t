@@ -1,5 +1,5 @@
 #!/bin/bash
-# The quick scenario end to end on a lab of its own, recorded by two tracers at once: the plan, the steps of the faults and their
+# The quick scenario end to end on its own lab, recorded by two tracers at once: the plan, the steps of the faults and their
 # effect, who is named, and the same readings and verdicts from both recordings.
 cd "$(dirname "$0")/../../.." || exit 1
 . ci/tests/tap.sh

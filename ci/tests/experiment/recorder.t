@@ -1,5 +1,5 @@
 #!/bin/bash
-# A scenario's flight recorder on a lab of its own: two ebpf tracers on each node, written at moments of the cell and
+# A scenario's flight recorder on its own lab: two ebpf tracers on each node, written at moments of the cell and
 # by a trigger; read by slow, query and timeline; and nothing stays when the orchestrator is killed at any moment.
 cd "$(dirname "$0")/../../.." || exit 1
 . ci/tests/tap.sh

@@ -267,7 +267,7 @@ static void at_its_moments(void **state)
 	wait_until(1050);
 	recorder_last(&trial);
 	assert_int_equal(writes, 3);
-	wait_until(1060); /* it is over */
+	wait_until(1060); /* it has ended */
 	assert_int_equal(writes, 3);
 	recorder_stopped(&trial, NULL);
 	assert_string_equal(jget_text(written(0), "why"), "5 s after the onset");
@@ -352,7 +352,7 @@ static void a_trigger_that_fails_is_told(void **state)
 	recorder_stopped(&trial, NULL);
 	assert_non_null(strstr(said, "the trigger is not asked any more: "));
 	assert_non_null(strstr(said, "when.lua:2:"));
-	assert_int_equal(writes, 1); /* what else was asked for goes on */
+	assert_int_equal(writes, 1); /* what else was asked for continues */
 	end();
 }
 

@@ -452,7 +452,7 @@ static void a_run_that_was_killed_is_mended(void **state)
 	end(&t);
 }
 
-/* Faults with files of their own, next to the scenario. */
+/* Faults with their own files, next to the scenario. */
 static const char mendable[] =
 	"return { name = 't', workloads = { 'ddw' }, repeats = 2, faults = { 'none', './own.lua', "
 	"'./other.lua' }, detectors = { 'peer-threshold' } }\n";

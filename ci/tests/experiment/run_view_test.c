@@ -17,7 +17,7 @@
 
 static char dir[64], spy_path[96], program_path[96];
 
-/* Says all that it is told, in an order of its own. */
+/* Says all that it is told, in its own order. */
 static const char spy[] =
 	"local function list(t) return table.concat(t, ' ') end\n"
 	"return { name = 'spy', summary = 's',\n"

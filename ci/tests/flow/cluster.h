@@ -2,7 +2,7 @@
  * A made-up cluster with its truth: applications, FUSE daemons, servers with an event thread and
  * io-threads, TCP that cuts as it likes, and clocks that are wrong. Discrete events in true time,
  * seeded. Each node writes a log of records, in the order in which calls ended; the truth about
- * each request stands beside them.
+ * each request stands next to them.
  */
 #ifndef CULPRIT_CI_TESTS_FLOW_CLUSTER_H
 #define CULPRIT_CI_TESTS_FLOW_CLUSTER_H

@@ -406,7 +406,7 @@ static void disk_calls_wait_for_requests(void **state)
 	assert_true(o.counts.disk_content * 100 > o.counts.disk_calls * 99);
 }
 
-/* An answer that finds its socket full is sent by another thread, and the io-thread goes on: its
+/* An answer that finds its socket full is sent by another thread, and the io-thread continues: its
  * next answer does not follow its last disk call. None is bound wrongly, and most are by content,
  * as long as they differ in size. */
 static void answers_of_another_thread(void **state)

@@ -126,7 +126,7 @@ static void hostile(int fd, const char *path)
 	expect("less than nothing", submit(-1, list), EINVAL);
 	expect("an iocb that is nowhere", submit(1, (struct iocb *[]){(struct iocb *)8}), EFAULT);
 	expect("no context", syscall(SYS_io_submit, (aio_context_t)0x1234000, 1L, list), EINVAL);
-	/* Two are taken, the third is not, the fourth is never looked at. */
+	/* Two are taken, the third is not, the fourth is never examined. */
 	if (submit(4, list) != 2)
 		die("two of four");
 	/* The page that the events lie on ends after the first. */

@@ -12,7 +12,7 @@
  * operation of process P waits for the M-th of Q; those that others imply are left out. Then it
  * runs the schedule. TIMES gets, of each operation, "P END" in nanoseconds since the epoch.
  * With -w, each message is preceded by so much computing, or by a sleep as long, in turn.
- * With -n it is one of as many instances with the same seed, each on a node of its own: number N,
+ * With -n it is one of as many instances with the same seed, each on its own node: number N,
  * from 0. Processes are dealt to them in blocks; messages between nodes go by TCP.
  * With COUNTER, a file that grows by a byte in each run, one process makes as many more operations.
  *
@@ -235,7 +235,7 @@ static void connect_nodes(void)
 		}
 }
 
-/* Until the others have ended, too: who leaves what he was sent resets the connection. */
+/* Until the others have ended as well: who leaves what he was sent resets the connection. */
 static void leave_nodes(void)
 {
 	char data[256];

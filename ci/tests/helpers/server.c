@@ -2,7 +2,7 @@
  * A server as others are: server PORT FOLDER goes into the background once it listens on PORT of
  * 127.0.0.1, and keeps FOLDER/data open for writing. SIGTERM ends it.
  *
- * server PORT FOLDER fork serves each client by a child in a session of its own, which starts
+ * server PORT FOLDER fork serves each client by a child in its own session, which starts
  * another program. The child writes into the connection who they are (struct server_child), then
  * sends back each byte after it has written it into FOLDER/data.
  */

@@ -441,7 +441,7 @@ static void a_key_distinguishes_rows(void **state)
 	/* Where no time repeats, a name is only a name. */
 	keys("host,name,read_ms", ROWS("h1,mail,1", "h2,web,2"), NULL, "h1 read_ms 0 1\n",
 		"member in 'host', metric", "column 'name' is not read");
-	/* Reads and writes are series of their own, compared with their like. */
+	/* Reads and writes are their own series, compared with their like. */
 	keys("host,disk,op,metric,value",
 		ROWS("h1,a,read,ms,2", "h1,a,write,ms,20", "h1,b,read,ms,3", "h1,b,write,ms,30"),
 		NULL, "read/h1/a ms 0 2\nwrite/h1/a ms 0 20\nread/h1/b ms 0 3\n",
@@ -453,7 +453,7 @@ static void a_key_distinguishes_rows(void **state)
 	keys("site,host,ms", ROWS("A,h1,2", "A,h2,20", "B,h1,3", "B,h2,30"), NULL,
 		"A/h1 ms 0 2\nA/h2 ms 0 20\nB/h1 ms 0 3\n", "member in 'host', groups in 'site'",
 		"'site' separates");
-	/* Numbers, too, if they are the same ones at each time. */
+	/* Numbers as well, if they are the same ones at each time. */
 	keys("host,slot,ms", ROWS("h1,0,1.5", "h1,1,2", "h1,2,3", "h2,0,4", "h2,1,5", "h2,2,6"),
 		NULL, "h1/0 ms 0 1.5\nh1/1 ms 0 2\nh1/2 ms 0 3\nh2/0 ms 0 4\n",
 		"member in 'slot', groups in 'host', metric in column 'ms'", "'slot' separates");
@@ -466,7 +466,7 @@ static void a_key_distinguishes_rows(void **state)
 	/* The member that the user names stays. */
 	keys("host,name,ms", ROWS("h1,a,1", "h1,b,2"), &(struct import_options){.member = "host"},
 		"a/h1 ms 0 1\nb/h1 ms 0 2\n", "member in 'host', groups in 'name'", "'name'");
-	/* Metrics in rows of their own are no repeats. */
+	/* Metrics in their own rows are no repeats. */
 	keys("host,job,r,w", ROWS("h1,x,1,", "h1,y,,2"), NULL, "h1 r 0 1\n",
 		"member in 'host', metric", "column 'job' is not read");
 }

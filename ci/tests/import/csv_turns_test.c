@@ -66,7 +66,7 @@ static void hosts_that_are_asked_in_turn(void **state)
 	for (int i = 0; i < 20; i++)
 		fprintf(t.f, "%d,sda,a,2\n%d,sda,b,20\n", 10 * i, 10 * i + 4);
 	gives(&t, "ms a/sda 0 2\nms b/sda 4 20\nms a/sda 10 2\n", taken, NULL);
-	/* One host's rows after the other's, and a step of its own. */
+	/* One host's rows after the other's, and its own step. */
 	begin(&t, "time,device,box,ms");
 	for (int i = 0; i < 30; i++)
 		fprintf(t.f, "2026-11-22T14:%02d:%02dZ,sda,a,2\n", i / 6, i % 6 * 10);

@@ -318,7 +318,7 @@ static void test_sar_many_tables(void **state)
 	assert_true(said_of("times without a zone are taken as UTC"));
 }
 
-/* Tables past midnight, of a file that was begun at noon and goes on after a restart. */
+/* Tables past midnight, of a file that was begun at noon and continues after a restart. */
 static void test_sar_restart(void **state)
 {
 	(void)state;
@@ -842,7 +842,7 @@ static void test_labels_same_key(void **state)
 }
 
 /* A pod that follows another one is no second disk, although Prometheus repeats samples for a
- * while. Writes, which the user's labels do not tell from reads, are a series of their own. */
+ * while. Writes, which the user's labels do not tell from reads, are their own series. */
 static void test_labels_apart(void **state)
 {
 	struct import_options o = {.member = "disk", .group = {"host"}};

@@ -163,7 +163,7 @@ static void times_are_read(void **state)
 	}
 }
 
-/* The C library counts the days, too. */
+/* The C library counts the days as well. */
 static void every_day_is_counted(void **state)
 {
 	char text[40];

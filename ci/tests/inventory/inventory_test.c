@@ -111,7 +111,7 @@ static void what_is_left_out_has_its_default(void **state)
 	inventory_free(inv);
 }
 
-/* A file system of one's own lies beside the inventory, wherever one stands. */
+/* A file system of one's own lies next to the inventory, wherever one stands. */
 static void a_file_system_is_a_name_or_a_path(void **state)
 {
 	static const char

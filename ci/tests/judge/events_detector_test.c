@@ -236,7 +236,7 @@ static void training_that_saw_nothing_is_no_training(void **state)
 	json_decref(none);
 }
 
-/* Failed writes of s3 from 10 s on; what applications were told meanwhile. */
+/* Failed writes of s3 from 10 s on; what applications were told in the meantime. */
 #define FAILED(call, error)                                                                        \
 	"server-error s3 10 22 place=storage call=" call " error=" error                           \
 	" count=240 bytes=31457280;"

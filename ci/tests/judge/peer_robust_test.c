@@ -241,7 +241,7 @@ static bool one_end_has_a_gap(enum metric m, size_t server, int second)
 	return !(server == 1 && second >= 30 && second <= 33 && m >= METRIC_CLIENT_TCP_SENT);
 }
 
-/* Acknowledgements get lost, too, and nobody sends them again: they are missing at the other
+/* Acknowledgements get lost as well, and nobody sends them again: they are missing at the other
  * end. */
 static void what_never_comes_is_missed(void **state)
 {
@@ -445,7 +445,7 @@ static void a_full_link_is_no_bad_one(void **state)
 	}
 }
 
-/* Of clients nothing is known: what servers see beyond a gap tells, too. */
+/* Of clients nothing is known: what servers see beyond a gap tells as well. */
 static bool servers_only(enum metric m, size_t server, int second)
 {
 	(void)server;

@@ -68,7 +68,7 @@ check "a program's own model comes with each run, in place of the training runs"
 check "and no run gets the model of another" [ "$(json 'print scalar grep { my $x = $_->{verdict}{evidence}; $x->{model}{first} eq $x->{id} } @$v' <out)" = 0 ]
 
 # Ways to fail. Each gives one line and exit code 2, and the other detector's verdict.
-# A limit of 2 s where it is to be exceeded; else one that a program keeps on a loaded machine, too.
+# A limit of 2 s where it is to be exceeded; else one that a program keeps on a loaded machine as well.
 fails() { # NAME PATTERN [LIMIT_S]: ./NAME.sh
 	"$culprit" diagnose "$corpus" --cell 5 --detector "./$1.sh,time_limit_s=${3:-300}" --detector always-healthy >out 2>err
 	local code=$?

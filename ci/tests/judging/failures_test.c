@@ -169,7 +169,7 @@ static void test_done_again(void **state)
 	copy(whole, server);
 }
 
-/* All reads of the application fail, so that those behind which the server's failed do, too. */
+/* All reads of the application fail, so that those behind which the server's failed do as well. */
 static void test_application_knew(void **state)
 {
 	int rows;

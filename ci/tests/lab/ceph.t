@@ -58,7 +58,7 @@ is "peer-robust names the hog's victim" "$(awk '/^peer-robust$/ { on = 1 } on &&
 is "crash-hang finds the killed OSD" "$(awk '/^crash-hang$/ { on = 1 } on && /^kill/ { getline; print $3; exit }' "$work/said")" 1.00
 sed 's/^/# /' "$work/said"
 
-# --- an OSD is gone: its clients wait; it comes back, and they go on
+# --- an OSD is gone: its clients wait; it comes back, and they continue
 inside s2 pkill -9 -x ceph-osd
 exits "status says which server has no OSD" 3 's2 has no server process' status
 check "a client waits for the OSD" eval '! probe 3'

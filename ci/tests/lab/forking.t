@@ -28,7 +28,7 @@ exits "a lab of it" 0 '2 servers' "$culprit" lab up --dir "$dir" --subnet "$subn
 for s in s1 s2; do children $s >before.$s; done
 check "each server has a child for its client" [ -s before.s1 ] && [ -s before.s2 ]
 
-# Children seen stopped, with their server, while the run goes on.
+# Children seen stopped, with their server, while the run continues.
 "$culprit" run --inventory "$dir/inventory.lua" --seed 1 -o run forking.lua >table 2>log &
 run=$!
 while kill -0 $run 2>/dev/null; do

@@ -1,4 +1,4 @@
-# A lab of the test's own for runs that are cut short: three servers, a client, an outsider, in a subnet of its own; and what its
+# A lab of the test's own for runs that are cut short: three servers, a client, an outsider, in its own subnet; and what its
 # nodes hold of ours. Source it at the root of the checkout: it goes to $tmp, which is removed with the lab when the test ends.
 #     lab_up [OPTION ...]                 "the lab comes up", or the test ends
 #     node NAME COMMAND ..., on_all TEXT  on one node; a shell's TEXT on all at a time

@@ -7,7 +7,7 @@ capture="" load="" follower="" flood=""
 up >/dev/null
 inventory=$dir/inventory.lua
 out=$tmp/capture
-# Tracers that run on the nodes, each of which has processes of its own.
+# Tracers that run on the nodes, each of which has its own processes.
 tracers() { for node in s1 s2 s3 c1 c2; do inside $node pgrep -f '[t]race --tracer'; done | wc -l; }
 "$culprit" trace --tracer ebpf -o "$tmp/probe" -- true >/dev/null 2>&1 || skip_all "this kernel does not allow eBPF"
 
@@ -66,7 +66,7 @@ exits "and takes no orders" 2 'no capture runs' control status
 exits "the folder is a run" 0 '3 of 3 cells have a confirmed attempt' "$culprit" status "$out"
 is "no tracer stays" "$(tracers)" 0
 
-# Live: the logs come while they are written, and are read meanwhile.
+# Live: the logs come while they are written, and are read in the meantime.
 out=$tmp/live
 begin --live --application bash
 asked() { "$culprit" query --json "$out" "$1" | tr -dc '0-9\n'; }
@@ -96,7 +96,7 @@ is "it has sent every call" "$(grep -c '^{"table":"events"' "$tmp/rows")" "$(ask
 exits "the folder is a run" 0 '1 of 1 cells have a confirmed attempt' "$culprit" status "$out"
 is "no tracer stays" "$(tracers)" 0
 
-# More than may come and may wait: the application goes on, and each call that is missing is counted.
+# More than may come and may wait: the application continues, and each call that is missing is counted.
 inside c1 bash -c 'until [ -e /tmp/go ]; do sleep 0.05; done; dd if=/dev/zero of=/dev/null bs=1 count=200000 2>/dev/null; touch /tmp/gone; exec sleep 1000' &
 flood=$!
 out=$tmp/over
@@ -148,7 +148,7 @@ is "a lost node ends a capture" $? 3
 check "the others' logs are there" whole 0001 s2.fs.trace
 check "its own is not" test ! -e "$out/cells/0001.1/s1.fs.trace"
 exits "the cell does not count" 0 '1 attempt.* invalid' "$culprit" status "$out"
-# Its guard may have been killed, too; then the next contact undoes what is left.
+# Its guard may have been killed as well; then the next contact undoes what is left.
 exits "what is left there is undone at the next contact" 0 's1' "$culprit" undo --inventory "$inventory"
 check "and no tracer stays" until_true 60 gone
 kill "$load" 2>/dev/null

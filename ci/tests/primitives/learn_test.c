@@ -92,7 +92,7 @@ static void a_unit_is_read_from_the_cgroups(void **state)
 	expect_unit("0::/brick.service\n", "brick.service");
 	expect_unit("1:name=systemd:/system.slice/brick.service\n0::/\n", "brick.service");
 	expect_unit("12:cpu,cpuacct:/x.service\n1:name=systemd:/a/b.service\n", "b.service");
-	/* Other controllers have folders of their own; names are not only the ending. */
+	/* Other controllers have their own folders; names are not only the ending. */
 	expect_unit("12:cpu,cpuacct:/x.service\n", NULL);
 	expect_unit("0::/system.slice/brick.scope\n", NULL);
 	expect_unit("0::/system.slice/.service\n", NULL);

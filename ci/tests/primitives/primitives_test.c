@@ -56,7 +56,7 @@ static pid_t start_target(void)
 	return pid;
 }
 
-/* All four threads go on. */
+/* All four threads continue. */
 static void assert_counts(void)
 {
 	double deadline = clock_mono_s() + PEER_TIMEOUT_S;
@@ -98,7 +98,7 @@ static void be_forker(void)
 	}
 }
 
-/* A server: 0, its children 1 and 3, and 2, the child of 1. They lead sessions of their own. */
+/* A server: 0, its children 1 and 3, and 2, the child of 1. They lead their own sessions. */
 static pid_t start_family(void)
 {
 	pid_t pid;

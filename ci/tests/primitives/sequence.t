@@ -1,5 +1,5 @@
 #!/bin/bash
-# Faults that wait for a trigger, that grow, and that hit two servers at once. Has a lab of its own.
+# Faults that wait for a trigger, that grow, and that hit two servers at once. Has its own lab.
 cd "$(dirname "$0")/../../.." || exit 1
 . ci/tests/tap.sh
 [ "$(id -u)" -eq 0 ] || skip_all "the lab needs root"

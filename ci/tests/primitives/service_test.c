@@ -305,7 +305,7 @@ static void agent_killed_within(void **unused)
 }
 
 /* The session ends while an act waits for the server's lock: what acts is killed before the undo,
- * and the server goes on. An act that came after its undo left the server stopped. */
+ * and the server continues. An act that came after its undo left the server stopped. */
 static void an_act_does_not_follow_its_undo(void **unused)
 {
 	(void)unused;
@@ -357,7 +357,7 @@ static void all_killed(void **unused)
 	}
 }
 
-/* The check takes longer than a hello waits: the node says so, until it is over. */
+/* The check takes longer than a hello waits: the node says so, until it has ended. */
 static void quarantined(void **unused)
 {
 	char *path = strdup(getenv("PATH")), *before, *with, script[128], go[80];

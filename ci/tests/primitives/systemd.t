@@ -12,7 +12,7 @@ agent=$(realpath "${OUT:-out}/agent/culprit-agent")
 helper=$(realpath "${OUT:-out}/helpers/server")
 tmp=$(mktemp -d)
 manager=
-# Whoever is pid 1 of the namespaces takes all others with it. The test's cgroup is seen in a mount of its own.
+# Whoever is pid 1 of the namespaces takes all others with it. The test's cgroup is seen in its own mount.
 cleanup() {
 	[ -z "$manager" ] || kill -KILL "$manager"
 	wait 2>/dev/null

@@ -221,7 +221,7 @@ static void test_opens_for_a_reason(void **state)
 
 	(void)state;
 	begin();
-	/* Each time a new file; many files; one that is looked at now and then; fstat. */
+	/* Each time a new file; many files; one that is examined now and then; fstat. */
 	for (uint64_t i = 0; i < 150; i++) {
 		opened("/data/lock", 100 + i);
 		snprintf(name, sizeof(name), "/data/%llu", (unsigned long long)i);

@@ -82,7 +82,7 @@ static void test_follower_that_begins_anew(void **state)
 	assert_int_equal(search_for(NULL).n, 0);
 }
 
-/* One that reads from there on, as of a file that was copied and goes on, loses nothing. */
+/* One that reads from there on, as of a file that was copied and continues, loses nothing. */
 static void test_follower_of_a_copy(void **state)
 {
 	(void)state;
@@ -195,7 +195,7 @@ static void follow_written(const char *name, bool copied)
 	who.pid = who.tid = PID;
 }
 
-/* The new file is longer: there is data where it goes on, and what lies before is lost all the
+/* The new file is longer: there is data where it continues, and what lies before is lost all the
  * same. */
 static void test_follower_in_a_longer_file(void **state)
 {

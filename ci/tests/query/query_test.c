@@ -420,7 +420,7 @@ static void test_interrupted(void **state)
 	(void)state;
 	assert_int_equal(query_run(q, "select pid from events", &sink, &e), -EINTR);
 	interrupted = 0;
-	assert_int_equal(query_run(q, "select 1", &sink, &e), 0); /* it can go on */
+	assert_int_equal(query_run(q, "select 1", &sink, &e), 0); /* it can continue */
 	query_free(q);
 }
 

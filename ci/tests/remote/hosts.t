@@ -1,6 +1,6 @@
 #!/bin/bash
 # README, 'Your own cluster', word for word: its inventory and its commands, on hosts of which culprit is told nothing
-# but what a user's ~/.ssh/config says: behind a jump host, on a port of their own, known by known_hosts. They are a
+# but what a user's ~/.ssh/config says: behind a jump host, on their own port, known by known_hosts. They are a
 # lab's nodes, on which an existing GlusterFS volume was made with glusterd and gluster(8).
 cd "$(dirname "$0")/../../.." || exit 1
 . ci/tests/lab/lab_lib.sh

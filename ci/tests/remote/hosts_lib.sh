@@ -39,5 +39,5 @@ nothing_left() { [ -z "$(left)" ]; }
 attempts() { sql "$1" "SELECT group_concat(outcome) FROM (SELECT outcome FROM attempt ORDER BY number)"; }
 reason() { sql "$1" "SELECT reason FROM attempt WHERE number = 1"; }
 # The first attempt is invalid and a later one is confirmed. On a busy machine further ones may be invalid between
-# them: too little processor time is a reason of its own.
+# them: too little processor time is its own reason.
 recovered() { [[ $(attempts "$1") =~ ^invalid(,invalid)*,confirmed$ ]]; }

@@ -1,5 +1,5 @@
 #!/bin/bash
-# The user's SSH configuration: two jump hosts and a host behind them, each an sshd with a key of its own, in
+# The user's SSH configuration: two jump hosts and a host behind them, each an sshd with its own key, in
 # namespaces of the test's own; ~/.ssh is the test's too.
 cd "$(dirname "$0")/../../.." || exit 1
 . ci/tests/tap.sh

@@ -15,7 +15,7 @@ static char *fingerprint(struct nodeset *set)
 
 	if (node_call(nodeset_at(set, 0), "fingerprint", NULL, SSHD_HANG_S, &result, &e))
 		fail_msg("%s", e.text);
-	/* The whole machine's: others may attach loop devices meanwhile. */
+	/* The whole machine's: others may attach loop devices in the meantime. */
 	json_object_del(result, "block_devices");
 	text = json_dumps(result, JSON_SORT_KEYS);
 	json_decref(result);

@@ -57,7 +57,7 @@ __attribute__((format(printf, 1, 2))) static inline void sshd_sh(const char *fmt
 	free(command);
 }
 
-/* Runs 'tests' in namespaces of its own; prints a TAP skip where that, or sshd, cannot be. */
+/* Runs 'tests' in its own namespaces; prints a TAP skip where that, or sshd, cannot be. */
 static inline int sshd_tests(int (*tests)(void))
 {
 	if (access("/usr/sbin/sshd", X_OK)) {
@@ -151,7 +151,7 @@ static inline char *sshd_log(void)
 	return text;
 }
 
-/* The real agent's folder, which lies beside the tests' (or is named in CULPRIT_TEST_AGENT). */
+/* The real agent's folder, which lies next to the tests' (or is named in CULPRIT_TEST_AGENT). */
 static inline const char *sshd_built_agent(void)
 {
 	static char path[4096];
@@ -218,7 +218,7 @@ static inline struct node_spec sshd_spec(const char *name)
 		.host_key = sshd_host_key};
 }
 
-/* A second sshd in a network namespace of its own, behind a veth pair: 'near' here, 10.99.0.2
+/* A second sshd in its own network namespace, behind a veth pair: 'near' here, 10.99.0.2
  * there. */
 static inline pid_t sshd_far(void)
 {

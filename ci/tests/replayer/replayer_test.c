@@ -106,7 +106,7 @@ static void expect_fine(const struct nodes *s)
 }
 
 /*
- * Ops in an order drawn at random over all ranks. Each makes a folder of its own, or looks for one
+ * Ops in an order drawn at random over all ranks. Each makes its own folder, or looks for one
  * that is earlier in the order, of another rank, for whose op it waits. That is there, or the look
  * fails: so a replay without errors has kept every edge.
  */
@@ -495,7 +495,7 @@ static void time_passes_as_the_mode_has_it(void **state)
 	end(&m);
 	o = options_of(&m, 1);
 	assert_true(seconds_of(&o, "seconds") >= 0.1);
-	/* The processor time that a thread needs to begin counts, too. */
+	/* The processor time that a thread needs to begin counts as well. */
 	assert_true(seconds_of(&o, "computed_s") >= 0.03);
 	assert_true(seconds_of(&o, "away_s") >= 0.06);
 	o.cpu = 0.25;

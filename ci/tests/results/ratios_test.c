@@ -1,4 +1,4 @@
-/* Ratios of a faulty server to plain ones, and the table beside a published one. */
+/* Ratios of a faulty server to plain ones, and the table next to a published one. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

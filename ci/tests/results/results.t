@@ -32,7 +32,7 @@ for run in results/runs/*; do
 done
 evidence=$("$culprit" diagnose "$tmp/errors-20261121" --detector crash-hang,timeout=5s --evidence)
 check "evidence has servers and clients by their names" bash -c "grep -q 'client: \"c1\"' && ! grep -E '(client|server)-[0-9]{4}'" <<<"$evidence"
-# "30 of 30 victims", "0 of 10 controls", as the pages say it: of what was not looked at before peer-robust was as it is.
+# "30 of 30 victims", "0 of 10 controls", as the pages say it: of what was not examined before peer-robust was as it is.
 held_out() { # RUN CELLS
 	"$culprit" rescore "$tmp/$1" --cells "$2" --json
 }

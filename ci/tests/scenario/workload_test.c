@@ -172,7 +172,7 @@ static off_t size_of(const char *folder, const char *name)
 	return stat(path, &its) < 0 ? -1 : its.st_size;
 }
 
-/* The real dd: several at a time write and read files of their own, and all their bytes count, in
+/* The real dd: several at a time write and read their own files, and all their bytes count, in
  * the time that passed. */
 static void dd_runs_several_at_a_time(void **unused)
 {

@@ -95,7 +95,7 @@ code=0
 wait "$pid" || code=$?
 check "... it ends with 0 when it is interrupted" test "$code" = 0
 
-# A run that goes on: its cells appear as they end, with their faults and verdicts.
+# A run that continues: its cells appear as they end, with their faults and verdicts.
 if [ "$(uname -m)" = x86_64 ]; then
 	coproc held { exec "$out/tests/timeline/cell_test" hold "$dir/held" 2>&1; }
 	held_pid=$held_PID

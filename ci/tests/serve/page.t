@@ -1,7 +1,7 @@
 #!/bin/bash
 # The page of culprit serve in a headless Chromium: it asks its own server alone, its panels hold what culprit query tells, filters,
 # zoom, keys and Back; events page by page; two cells side by side; a query of one's own; names that look like markup; 390 px; a run
-# that goes on, and one beside a capture.
+# that continues, and one next to a capture.
 # shellcheck disable=SC2016
 cd "$(dirname "$0")/../../.." || exit 1
 . ci/tests/tap.sh
@@ -143,7 +143,7 @@ check "the page asked its own server alone" is "$(browser_log performance | perl
 	my $u = $m->{params}{request}{url}; print "$u\n" if $u !~ m{^(http://127\.0\.0\.1:\d+/|about:|data:|chrome:)}')" ""
 check "nothing was complained of" is "$(browser_log browser | grep -v -e favicon -e willReadFrequently)" ""
 
-# A run that goes on
+# A run that continues
 browser_cdp Emulation.clearDeviceMetricsOverride '{}' >/dev/null
 coproc held { exec "$out/tests/timeline/cell_test" hold "$tmp/held" 2>&1; }
 pids+=("$held_PID")
@@ -162,7 +162,7 @@ wait "${pids[-1]}" 2>/dev/null
 browser_eval 'choose({tab: "events"}); return 1' >/dev/null
 check "the program has ended: said" browser_wait '/no longer answers/.test(document.body.textContent)'
 
-# A run beside a capture of the same nodes: what it does, its fault while it acts, and its verdicts.
+# A run next to a capture of the same nodes: what it does, its fault while it acts, and its verdicts.
 coproc held { exec "$out/tests/timeline/cell_test" hold "$tmp/beside" 2>&1; }
 pids+=("$held_PID")
 read -r line <&"${held[0]}"

@@ -1,5 +1,5 @@
 #!/bin/bash
-# culprit serve on a recorded run answers what culprit query does, requests and failures, too; by attempt, node and time. No root.
+# culprit serve on a recorded run answers what culprit query does, requests and failures as well; by attempt, node and time. No root.
 cd "$(dirname "$0")/../../.." || exit 1
 . ci/tests/tap.sh
 culprit=$PWD/${OUT:-out}/culprit

@@ -157,7 +157,7 @@ static void test_only_with_the_token(void **state)
 		*path; path++)
 		assert_int_equal(status("GET", *path, own_host(), ""), 403);
 	assert_int_equal(status("POST", "/query?chart=table", own_host(), "select 1"), 403);
-	/* A name that somebody else's server told the browser leads here, too. */
+	/* A name that somebody else's server told the browser leads here as well. */
 	assert_int_equal(status("GET", good, "example.org", ""), 403);
 	assert_int_equal(status("GET", good, "127.0.0.1.example.org", ""), 403);
 	assert_int_equal(status("GET", good, no_port, ""), 403);

@@ -318,7 +318,7 @@ crashed() {
 	done
 	"${ship_run[@]}" "$at/crashed" >said 2>&1 && exact crashed
 }
-# Not by check: it runs in a shell of its own, and the server is this one's.
+# Not by check: it runs in its own shell, and the server is this one's.
 if crashed >crashed.said 2>&1; then ok "a server that is killed again and again: each record once"
 else not_ok "a server that is killed again and again: each record once" "$(cat crashed.said)"; fi
 

@@ -215,7 +215,7 @@ static struct judge *judge_of(struct store *s)
 	return j;
 }
 
-/* A run of one training cell, one fault and the control, in a folder of its own. */
+/* A run of one training cell, one fault and the control, in its own folder. */
 static struct store *a_run(const char *name)
 {
 	struct scenario *sc = NULL;

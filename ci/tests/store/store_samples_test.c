@@ -42,7 +42,7 @@ static void expect_same(const struct sample *a, const struct sample *b, size_t n
 		assert_int_equal(a[i].second, b[i].second);
 		assert_int_equal(a[i].count, b[i].count);
 		assert_int_equal(a[i].bytes, b[i].bytes);
-		/* Bits, so that -0, infinities and what is no number are told apart. */
+		/* Bits, so that -0, infinities and what is no number are distinguished. */
 		assert_memory_equal(&a[i].sum_s, &b[i].sum_s, sizeof(double));
 		assert_memory_equal(&a[i].max_s, &b[i].max_s, sizeof(double));
 	}

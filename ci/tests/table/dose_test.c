@@ -128,7 +128,7 @@ static void text_goes_from_weak_to_strong(void **state)
 	free(text);
 }
 
-/* At a level that the interval reaches, too; 25 % does not count where 50 % falls back. */
+/* At a level that the interval reaches as well; 25 % does not count where 50 % falls back. */
 static void the_level_decides(void **state)
 {
 	char *text = render(TABLE_TEXT, 0.6), *low = render(TABLE_TEXT, 0.5);

@@ -161,7 +161,7 @@ static void go(struct simulation *s, uint32_t thread)
 		put(s, thread, &op);
 }
 
-/* All but one go on, in an order of chance, as far as they can. */
+/* All but one continue, in an order of chance, as far as they can. */
 static void go_all(struct simulation *s, uint32_t but)
 {
 	for (bool any = true; any;) {
@@ -469,7 +469,7 @@ static void delays_of_other_calls_tell_nothing(void **state)
 }
 
 /* The others were taken for blocked too early: the waits that this would mean are not true of the
- * run without delays, in which they went on. */
+ * run without delays, in which they continued. */
 static void contradicted_waits_are_left_out(void **state)
 {
 	struct throttle_counts counts;

@@ -213,7 +213,7 @@ static void waits_are_the_planted_ones(void **state)
 }
 
 /* Threads that wait in the kernel, look again and again, or sleep in between: each is taken for
- * blocked, and goes on in the end. */
+ * blocked, and continues in the end. */
 static void others_are_blocked_at_each_delay(void **state)
 {
 	static const char *const kinds[] = {"pipe", "unix,tcp", "futex", "spin", "nap"};
@@ -246,7 +246,7 @@ static void exit_codes_are_the_commands(void **state)
 }
 
 /* A child whose call waits is killed, and its parent, which is stopped so that nobody takes it for
- * blocked, goes on. */
+ * blocked, continues. */
 static void kill_the_delayed(void)
 {
 	char path[160], *text, *state;

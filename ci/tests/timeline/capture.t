@@ -1,6 +1,6 @@
 #!/bin/bash
 # culprit timeline of an application trace: what is refused; that the page holds each call and each edge of the trace, gaps without
-# overlaps, and bytes over time that add up; a replay beside it, with the table; what is drawn, by pixels; a narrow screen. No root.
+# overlaps, and bytes over time that add up; a replay next to it, with the table; what is drawn, by pixels; a narrow screen. No root.
 # shellcheck disable=SC2016
 cd "$(dirname "$0")/../../.." || exit 1
 . ci/tests/tap.sh

@@ -5,7 +5,7 @@
  *
  *     cell_test            the tests
  *     cell_test make RUN   makes the run that they use, for run.t
- *     cell_test hold RUN   so, of one cell, as a run that goes on; each line on standard input is
+ *     cell_test hold RUN   so, of one cell, as a run that continues; each line on standard input is
  *                          another cell, its end the run's
  */
 #include <setjmp.h>
@@ -72,7 +72,7 @@ static void write_name(struct log_writer *w, const char *name)
 	must(log_write(w, &r, &e), &e);
 }
 
-/* Of a cell without calls: what the sampler would have written there, too. */
+/* Of a cell without calls: what the sampler would have written there as well. */
 static void write_readings(struct log_writer *w, int64_t from_ns, double busy)
 {
 	struct err e;

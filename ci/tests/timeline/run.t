@@ -1,6 +1,6 @@
 #!/bin/bash
 # culprit timeline on a made-up run (cell_test.c): options and their errors, files, the page of a cell in a headless Chromium by DOM
-# and by pixels, exports that decode, cells that lack something, two cells, two servers, and the page of a run that goes on.
+# and by pixels, exports that decode, cells that lack something, two cells, two servers, and the page of a run that continues.
 # shellcheck disable=SC2016
 cd "$(dirname "$0")/../../.." || exit 1
 . ci/tests/tap.sh
@@ -113,7 +113,7 @@ check "two cells: one above the other" holds 'rows.filter((r) => r.head).map((r)
 open_page two
 check "two servers: one above the other" holds 'rows.filter((r) => r.head).map((r) => paneName(r.pane)).join("; ")' "cell 2 › s1; cell 2 › s2"
 
-# A run that goes on: the page shows its last cell, and another when one ends; it ends with the run.
+# A run that continues: the page shows its last cell, and another when one ends; it ends with the run.
 coproc held { exec "$out/tests/timeline/cell_test" hold "$tmp/held" 2>&1; }
 held_pid=$held_PID
 trap 'browser_stop; kill "$held_pid" "$live" 2>/dev/null; rm -rf "$tmp"' EXIT

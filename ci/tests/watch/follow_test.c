@@ -134,7 +134,7 @@ static void truncation_is_seen(void **state)
 	assert_string_equal(all(f), "1,a\n2,b\n");
 	put("w", "3,c\n");
 	assert_string_equal(all(f), "<was truncated>3,c\n");
-	/* It has grown beyond its old size meanwhile. */
+	/* It has grown beyond its old size in the meantime. */
 	put("w", "4,d\n5,e\n6,f\n");
 	assert_string_equal(all(f), "<was written anew>4,d\n5,e\n6,f\n");
 	follow_close(f);

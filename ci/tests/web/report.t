@@ -332,7 +332,7 @@ check "390 pixels wide: nothing sticks out" holds 'document.documentElement.scro
 browser_cdp Emulation.clearDeviceMetricsOverride '{}' >/dev/null
 check "no word on the console from it" is "$(console)" ""
 
-# Beside another run
+# Next to another run
 check "a run beside itself: 2" exits 2 "$culprit" report "$tmp/charted" "$tmp/charted" -o "$tmp/none.html"
 "$culprit" report "$tmp/charted" results/corpora/ci -o "$tmp/two.html" >/dev/null
 "$culprit" table "$tmp/charted" results/corpora/ci --json | perl -MJSON::PP -0777 -ne 'for my $r (@{decode_json($_)->{detectors}}) { print "$r->{detector} $r->{run}",

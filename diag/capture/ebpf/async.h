@@ -8,7 +8,7 @@
  * Service time. io_submit: from the entry into io_submit to the exit of the io_getevents (or
  * io_pgetevents) that delivers its event. That is the true end if a thread waits there when the
  * operation ends; otherwise the time until somebody asks is in it. The kernel has no tracepoint at
- * the end itself. A file system may do the operation inside io_submit: that time is in it, too.
+ * the end itself. A file system may do the operation inside io_submit: that time is in it as well.
  * io_uring: from the submission of the request to its completion, as its own tracepoints tell.
  *
  * What is lost is counted: operations submitted under trace whose iocb could not be read, for which

@@ -2,7 +2,7 @@
  * The in-kernel tracer.
  *
  * Programs on the tracepoints sys_enter and sys_exit see every system call of the machine; a thread
- * under trace is known by its task storage, so that for all others a program is over after one
+ * under trace is known by its task storage, so that for all others a program has ended after one
  * load. They were chosen because kernels without kprobes and with fentry refused have them, and
  * because they need no list of functions. What switching these two tracepoints on costs every call
  * on the machine, traced or not, is measured by ci/bench/ebpf.sh.
@@ -177,7 +177,7 @@ static bool has_tracepoint(struct btf *kernel, const char *name, const char *mod
 	return found;
 }
 
-/* io_uring has tracepoints of its own; kernels may lack them. */
+/* io_uring has its own tracepoints; kernels may lack them. */
 static void follow_rings(struct ebpf *x, struct btf *kernel)
 {
 	bool there = has_tracepoint(kernel, "io_uring_submit_req", NULL) &&
@@ -510,7 +510,7 @@ static int follow_command(struct ebpf *x, struct err *e)
 	return rc;
 }
 
-/* Writes what the ring holds, up to now, into a file of its own. A failure ends nothing. */
+/* Writes what the ring holds, up to now, into its own file. A failure ends nothing. */
 static int dump(struct ebpf *x, struct err *e)
 {
 	auto_free char *path = NULL;

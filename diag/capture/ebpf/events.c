@@ -249,7 +249,7 @@ static void range_add(void *ctx, const struct fd_state *s)
 }
 
 /* A number that was closed may have been given to another file, and that been recorded, before the
- * call that closed it is over: what is newer than the call's start stays. */
+ * call that closed it has ended: what is newer than the call's start stays. */
 static int feed_closes(struct ebpf_events *x, const struct ev_call *ev, uint8_t action)
 {
 	struct range r = {.before_ns = real_ns(x, ev->start_ns)};

@@ -57,7 +57,7 @@ static __always_inline struct tcp_sock *flow_tcp(u64 address)
 }
 
 /* Sequence number behind the last byte that was sent, or received. The end of the stream (FIN) has
- * a number of its own; it is taken with the last byte, if it is there by then. */
+ * its own number; it is taken with the last byte, if it is there by then. */
 static __always_inline u32 flow_position(struct tcp_sock *tcp, u8 end)
 {
 	u32 position;

@@ -60,7 +60,7 @@ struct traced_thread {
 	u64 on_ns, cpu_ns, cpu_enter_ns;
 	u64 polled_ns;      /* when it last waited for descriptors */
 	u64 submit_ns;      /* io_submit: since when its operations are kept; 0: none are */
-	u32 submitted;      /* how many of its list were looked at */
+	u32 submitted;      /* how many of its list were examined */
 	struct sum_key key; /* sums: what the call counts as */
 };
 

@@ -17,7 +17,7 @@ struct ring {
 	const uint64_t *producer; /* a page of the kernel's, and behind it the data, twice */
 	const uint8_t *data;
 	uint64_t at, end; /* what is to be read, as of the last look */
-	uint64_t next_ns; /* when the event at 'at' was over; UINT64_MAX: there is none */
+	uint64_t next_ns; /* when the event at 'at' had ended; UINT64_MAX: there is none */
 };
 
 struct rings {

@@ -1,5 +1,5 @@
 /*
- * The kernel's ring buffers, one a CPU, read as one: in the order in which events were over.
+ * The kernel's ring buffers, one a CPU, read as one: in the order in which events had ended.
  */
 #ifndef CULPRIT_DIAG_CAPTURE_EBPF_RINGS_H
 #define CULPRIT_DIAG_CAPTURE_EBPF_RINGS_H
@@ -14,7 +14,7 @@ struct rings;
 int rings_new(int outer_fd, int cpus, uint32_t bytes, struct rings **out, struct err *e);
 void rings_free(struct rings *r);
 
-/* The next event and its size, or NULL: there is none that was over by 'until_ns'
+/* The next event and its size, or NULL: there is none that had ended by 'until_ns'
  * (CLOCK_MONOTONIC). Valid until the next call. */
 const struct ev *rings_next(struct rings *r, uint64_t until_ns, uint32_t *size);
 
@@ -22,7 +22,7 @@ const struct ev *rings_next(struct rings *r, uint64_t until_ns, uint32_t *size);
 void rings_release(struct rings *r);
 
 /* Waits until a ring is filled to where the programs wake us, a signal comes, or 'timeout_ms' (-1:
- * none) is over. */
+ * none) has ended. */
 void rings_wait(struct rings *r, int timeout_ms);
 
 /* Is a ring filled beyond 'bytes'? */

@@ -53,7 +53,7 @@ static uint8_t asked_of(const char *name)
 	return !strcmp(name, "recvmsg") ? ASKED_HEADER : ASKED_NONE;
 }
 
-/* Where the bytes are that a call moves. Of preadv2 and pwritev2, too: they work on sockets. */
+/* Where the bytes are that a call moves. Of preadv2 and pwritev2 as well: they work on sockets. */
 static uint8_t buffer_of(const char *name)
 {
 	static const char *const lengths[] = {"read", "write", "recvfrom", "sendto", NULL};

@@ -102,7 +102,7 @@ enum ev_type {
 };
 
 struct ev {
-	u64 at_ns; /* when it was over: the order of records */
+	u64 at_ns; /* when it had ended: the order of records */
 	u32 pid, tid;
 	u32 lost; /* events lost on this CPU since the one before */
 	u8 type, flags;
@@ -198,7 +198,7 @@ struct ev_fuse {
 	u32 ended;
 };
 
-/* An asynchronous operation is over; of the thread that submitted it. */
+/* An asynchronous operation has ended; of the thread that submitted it. */
 struct ev_async {
 	struct ev h;
 	u64 start_ns;

@@ -1,4 +1,4 @@
-/* Sums as records: read from the kernel once their second is over. */
+/* Sums as records: read from the kernel once their second has ended. */
 #include <errno.h>
 #include <netinet/in.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* Sums: what calls came to, kept in the kernel until the second is over. */
+/* Sums: what calls came to, kept in the kernel until the second has ended. */
 #ifndef CULPRIT_DIAG_CAPTURE_EBPF_SUMS_H
 #define CULPRIT_DIAG_CAPTURE_EBPF_SUMS_H
 
@@ -201,7 +201,7 @@ static __always_inline void message_count(struct message_state *m)
 	sum_add(&m->key, m->end_ns, m->end_ns - m->start_ns, m->bytes);
 }
 
-/* The message is over: counted if it is whole, that is, if the next read were by 'tid' (0:
+/* The message has ended: counted if it is whole, that is, if the next read were by 'tid' (0:
  * nobody's) and asked for so many bytes. */
 static __always_inline bool message_end(
 	struct traced_thread *t, struct message_state *m, u32 tid, u32 asked)

@@ -46,7 +46,7 @@ static __always_inline void put_process(
 	put(&e.h, sizeof(e), 0);
 }
 
-/* The path arguments, as an event of their own. False if one is not in memory. */
+/* The path arguments, as their own event. False if one is not in memory. */
 static __noinline bool put_paths(struct traced_thread *t, u64 at_ns)
 {
 	const volatile struct call_rule *rule;

@@ -303,7 +303,7 @@ static void connect_call(struct tracer *t, struct tracee_process *p, const struc
 
 	if (c->result < 0 && c->result != -EINPROGRESS)
 		return;
-	/* Until the handshake is over the socket does not tell its peer. */
+	/* Until the handshake has ended the socket does not tell its peer. */
 	if (n > sizeof(peer) || !peek(p, c->args[1], &peer, n))
 		peer.ss_family = AF_UNSPEC;
 	fd_open(t, p, (pid_t)c->tid, (int)c->args[0], &peer);

@@ -92,7 +92,7 @@ bool tags_describe(struct tags *t, const char *link, int64_t now_ns, struct reco
 	struct statx st;
 
 	/* Of what the kernel knows: to ask the daemon of a FUSE mount would be to wait for ever, if
-	 * that is traced, too, and stopped. */
+	 * that is traced as well, and stopped. */
 	if (statx(AT_FDCWD, link, AT_STATX_DONT_SYNC, STATX_TYPE | STATX_INO | STATX_BTIME, &st) <
 		0)
 		return false;

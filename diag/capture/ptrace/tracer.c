@@ -230,7 +230,7 @@ int tracer_attach(struct tracer *t, pid_t pid, struct err *e)
 	if (!p)
 		return err_set(e, -ENOMEM, "out of memory");
 	snprintf(path, sizeof(path), "/proc/%d/task", pid);
-	/* Until a pass finds nothing new: threads that start meanwhile may have been started
+	/* Until a pass finds nothing new: threads that start in the meantime may have been started
 	 * by one that was not attached yet. */
 	do {
 		DIR *dir = opendir(path);
@@ -447,7 +447,7 @@ static void syscall_stop(struct tracer *t, struct tracee_thread *th, int64_t now
 	struct record_call *c = &th->call;
 
 	if (ptrace(PTRACE_GET_SYSCALL_INFO, th->tid, sizeof(info), &info) < 0)
-		return; /* killed meanwhile; its end will be reported */
+		return; /* killed in the meantime; its end will be reported */
 	if (info.op == PTRACE_SYSCALL_INFO_ENTRY) {
 		c->pid = (uint32_t)th->process->pid;
 		c->tid = (uint32_t)th->tid;

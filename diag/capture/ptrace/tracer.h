@@ -32,7 +32,7 @@ struct tracee_thread {
 	bool append;      /* a write to the end of a file */
 	int64_t entry_ns; /* CLOCK_MONOTONIC of call.start_ns */
 	struct record_call call;
-	uint64_t submitted;     /* io_submit: operations of its list that were looked at */
+	uint64_t submitted;     /* io_submit: operations of its list that were examined */
 	struct record_fd about; /* what the call's descriptor was when it began; path NULL: none */
 	char *paths;            /* where call.path and call.path2 are; NULL until there are any */
 	struct record_signal

@@ -26,7 +26,7 @@ static void add_to(struct thing *t, enum reading r, uint64_t v)
 }
 
 /* A root adds up what those below it drop and hold (qdisc_tree_reduce_backlog() in the kernel), so
- * it alone counts. 'ingress' and 'clsact' have drops of their own: by filters, of what comes in. */
+ * it alone counts. 'ingress' and 'clsact' have their own drops: by filters, of what comes in. */
 static void take_qdisc(const struct nlmsghdr *h, struct sampler_snapshot *s)
 {
 	const struct tcmsg *m = mnl_nlmsg_get_payload(h);

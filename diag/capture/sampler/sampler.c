@@ -5,7 +5,7 @@
  * A tick that comes, or ends, more than LATE_NS after its second is no good: neither the second
  * before it nor the one after has both its ends, and no COUNT is written for them (a LEVEL: for the
  * one before it). Nothing is spread over gaps. The same holds where the clock was set: by
- * CLOCK_MONOTONIC, too, ticks are a second apart, to LATE_NS.
+ * CLOCK_MONOTONIC as well, ticks are a second apart, to LATE_NS.
  */
 #include "diag/capture/sampler/sampler.h"
 
@@ -171,7 +171,7 @@ static void sampler_run(struct sampler *x)
 		struct pollfd p = {.fd = x->timer, .events = POLLIN};
 		int stop;
 
-		/* trace_signals' ticks end it, too. */
+		/* trace_signals' ticks end it as well. */
 		poll(&p, 1, -1);
 		stop = trace_take_stop();
 		if (stop == TRACE_LEAVE || (stop && !x->r->command)) {

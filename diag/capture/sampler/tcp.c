@@ -26,7 +26,7 @@ enum {
 	/* The others have no struct tcp_info. */
 	STATES = 1 << ESTABLISHED | 1 << SYN_SENT | 1 << FIN_WAIT1 | 1 << FIN_WAIT2 |
 		1 << CLOSE_WAIT | 1 << LAST_ACK | 1 << LISTEN | 1 << CLOSING,
-	/* A dump that goes on while sockets come and go may leave one out: so long it is not
+	/* A dump that continues while sockets come and go may leave one out: so long it is not
 	 * forgotten. */
 	MISSING_TICKS = 3,
 };

@@ -189,7 +189,7 @@ function shellWord(word) {
 	return /^[A-Za-z0-9_.,:=@%+/-]+$/.test(safe) ? safe : "'" + safe.replaceAll("'", "'\\''") + "'";
 }
 
-/* What else there is to see of this cell: pages beside this one, and commands. */
+/* What else there is to see of this cell: pages next to this one, and commands. */
 function further(cell, attempt) {
 	const name = shellWord(run.run), page = own(run.pages, String(cell.number));
 	const commands = [["its measurements", "culprit samples " + name],

@@ -96,7 +96,7 @@ const event_classes = {"server-error": "bad", "app-error": "bad", "server-signal
 	"app-slow": "slow", "link-quiet": "slow"};
 const most_lanes = 24;
 
-/* Errors and hangs by kind and place: [{name, kind, bars: [{from, to, n, what, usual}]}]. What came before the fault, too, is usual. */
+/* Errors and hangs by kind and place: [{name, kind, bars: [{from, to, n, what, usual}]}]. What came before the fault as well, is usual. */
 function eventLanes(events, window_) {
 	const lanes = new Map(), before = new Set();
 	const what = (e) => [e.detail && e.detail.call, e.detail && (e.detail.error || e.detail.signal || e.detail.state)].filter(Boolean).join(" ");

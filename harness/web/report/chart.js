@@ -1,5 +1,5 @@
 "use strict";
-/* A chart of one metric: a line a server over time, the victim's marked, the time of the fault shaded. Beside it the same
+/* A chart of one metric: a line a server over time, the victim's marked, the time of the fault shaded. Next to it the same
  * values as a table, on demand. */
 
 /* What is shown of calls and messages. */
@@ -9,7 +9,7 @@ const measures = [
 	{name: "count", label: "events a second", unit: "", of: (c, i) => c[1][i]},
 	{name: "bytes", label: "bytes a second", unit: "B", of: (c, i) => c[4][i]},
 ];
-/* What is shown of readings, which have units of their own: over a server's devices, or its clients. */
+/* What is shown of readings, which have their own units: over a server's devices, or its clients. */
 const readingMeasures = [
 	{name: "total", label: "total", of: (c, i) => c[2][i]},
 	{name: "mean", label: "mean of its devices or clients", of: (c, i) => c[1][i] ? c[2][i] / c[1][i] : null},

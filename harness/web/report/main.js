@@ -35,7 +35,7 @@ window.addEventListener("resize", () => {
 	}, 100);
 });
 
-/* #cell-12 opens that cell; #all opens every one; #print unpacks them, too, for a print that holds everything. */
+/* #cell-12 opens that cell; #all opens every one; #print unpacks them as well, for a print that holds everything. */
 async function followFragment() {
 	const r = rows_of_cells.find((x) => "#" + x.button.id === location.hash);
 

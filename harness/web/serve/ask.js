@@ -56,7 +56,7 @@ function focus() {
 
 const LASTS = [["30", "30 s"], ["60", "1 min"], ["300", "5 min"], ["1800", "30 min"], ["0", "all"]];
 
-/* The last seconds of what goes on, [from, to] in ns: as chosen, else LAST_S. NULL: all of it is shown. */
+/* The last seconds of what continues, [from, to] in ns: as chosen, else LAST_S. NULL: all of it is shown. */
 const LAST_S = 300;
 
 function recent() {

@@ -77,12 +77,12 @@ function concerned(name) {
 	return words.length ? " (" + words.join(", ") + ")" : "";
 }
 
-/* A verdict is a moment; a fault without an end goes on. */
+/* A verdict is a moment; a fault without an end continues. */
 function endOf(m) {
 	return m.kind === "fault" ? m.to === null ? Infinity : m.to : m.from;
 }
 
-/* The marks whose words stand above the chart, each on a line of its own: those that begin in it, if they are few. */
+/* The marks whose words stand above the chart, each on its own line: those that begin in it, if they are few. */
 const LABELS_MAX = 6, LABEL_HIGH = 13;
 
 function labelled(chart) {

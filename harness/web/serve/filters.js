@@ -45,7 +45,7 @@ function showFilters() {
 		else if (input.name)
 			input.value = c[input.name] || "";
 	fill("range", moment(from, (to - from) / 1000), " – ", moment(to, (to - from) / 1000));
-	/* What goes on is followed, until a stretch of it is chosen. */
+	/* What continues is followed, until a stretch of it is chosen. */
 	byId("reset").textContent = app.state.goes_on ? "Follow again" : "All of it";
 	byId("reset").disabled = !(c.from && c.to);
 	byId("reset").hidden = app.state.goes_on && !(c.from && c.to);
@@ -54,7 +54,7 @@ function showFilters() {
 	byId("clear").disabled = !["node", "call", "thread", "path", "id", "failed"].some((k) => c[k]);
 }
 
-/* What the run did and what was said of it: a line for each of its cells, the latest first; and above them what a run beside does now. */
+/* What the run did and what was said of it: a line for each of its cells, the latest first; and above them what a run next to does now. */
 const CELLS_SHOWN = 2;
 let earlierShown = false;
 

@@ -70,7 +70,7 @@ async function look(first) {
 	return true;
 }
 
-/* While something goes on; not more often than the answers come. */
+/* While something continues; not more often than the answers come. */
 async function follow() {
 	for (;;) {
 		await new Promise((d) => setTimeout(d, EVERY_MS));

@@ -22,7 +22,7 @@ enum { GROWING_S = 30 };
 
 struct page_subject {
 	char *name, *folder; /* folder: of a run, or NULL */
-	char *beside;        /* a run whose marks are shown, too; or NULL */
+	char *beside;        /* a run whose marks are shown as well; or NULL */
 	char **paths;        /* of logs */
 	size_t n_paths;
 	long cell;
@@ -82,7 +82,7 @@ static uint64_t stamp(const struct page_subject *s)
 	return all;
 }
 
-/* A run without any attempt yet is empty, and no error if it goes on. */
+/* A run without any attempt yet is empty, and no error if it continues. */
 static int of_run(const struct page_subject *s, struct snapshot *snap, struct err *e)
 {
 	const struct run_tables_spec of = {

@@ -1,7 +1,7 @@
 /*
- * What is served or compared: a run, which may still go on, or logs, which may still be written.
+ * What is served or compared: a run, which may still continue, or logs, which may still be written.
  * What is known of it at one moment is a snapshot; a query asks one snapshot, whatever comes
- * meanwhile.
+ * in the meantime.
  */
 #ifndef CULPRIT_HARNESS_WEB_SERVE_PAGE_SUBJECT_H
 #define CULPRIT_HARNESS_WEB_SERVE_PAGE_SUBJECT_H
@@ -37,7 +37,7 @@ struct snapshot {
 	 * did not end, or it is a moment. A fault has 'asked' (s, or null) too, and acts from
 	 * 'from' on; a verdict 'detector' and 'right' (null: it abstains); server null: nobody. */
 	json_t *attempts;
-	/* The run beside a capture: {name, running, cells, done, phase, now}; or null. */
+	/* The run next to a capture: {name, running, cells, done, phase, now}; or null. */
 	json_t *beside;
 	/* Inside. */
 	int users;

@@ -1,5 +1,5 @@
 /*
- * The marks of a run beside a live capture of the same nodes: what the run did, on the capture's
+ * The marks of a run next to a live capture of the same nodes: what the run did, on the capture's
  * axis. Both have the orchestrator's clock. Of an attempt that goes on, run.db has nothing yet; the
  * run's status.json says since when the fault acts.
  */

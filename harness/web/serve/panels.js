@@ -1,5 +1,5 @@
 "use strict";
-/* A panel shows a view, or a query of one's own: asked when it is looked at, and again when the filters change. */
+/* A panel shows a view, or a query of one's own: asked when it is examined, and again when the filters change. */
 
 const panels = [];
 

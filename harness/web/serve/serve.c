@@ -213,7 +213,7 @@ static void answer_route(struct serve *s, const struct route *route, const struc
 	}
 }
 
-/* As text where there is none: it is looked at in a window of its own. */
+/* As text where there is none: it is examined in its own window. */
 static void answer_timeline(
 	struct serve *s, const struct page_request *a, struct loopback_answer *out)
 {

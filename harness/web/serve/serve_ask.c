@@ -1,4 +1,4 @@
-/* The questions of a page: panels, queries of its own, events, comparisons. */
+/* The questions of a page: panels, its own queries, events, comparisons. */
 #include <stdlib.h>
 #include <string.h>
 

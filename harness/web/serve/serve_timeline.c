@@ -1,4 +1,4 @@
-/* The timeline of an attempt's requests, as a page of its own. */
+/* The timeline of an attempt's requests, as its own page. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

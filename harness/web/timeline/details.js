@@ -1,5 +1,5 @@
 "use strict";
-/* What is known of a slice: beside the pointer, and below the drawing for the selected one. */
+/* What is known of a slice: next to the pointer, and below the drawing for the selected one. */
 
 /* What is drawn at a place of the canvas: {row, slice} or {row}. */
 function hit(x, y) {
@@ -14,7 +14,7 @@ function hit(x, y) {
 	return {row, slice: sliceNear(row.track.firstLane + k, x, row.pane.offset)};
 }
 
-/* The slice of a lane under pixel x: the one there, else the longest that touches the pixel or one beside it. */
+/* The slice of a lane under pixel x: the one there, else the longest that touches the pixel or one next to it. */
 function sliceNear(lane, x, offset) {
 	const at = timeAt(x) - offset, ns = (view.t1 - view.t0) / view.width;
 	const first = firstEndingAfter(lane, at);

@@ -339,7 +339,7 @@ async function loadModel() {
 	for (const key of Object.keys(model))
 		delete model[key];
 	Object.assign(model, {n: index.slices, span: Math.max(1, index.span_ns), origin: BigInt(index.origin_ns)});
-	/* Characters that turn the direction of writing would disturb what stands beside them. */
+	/* Characters that turn the direction of writing would disturb what stands next to them. */
 	model.words = new TextDecoder().decode(words).replace(/[\u202a-\u202e\u2066-\u2069]/g, "\ufffd").split("\n");
 	readTracks();
 	readKinds();

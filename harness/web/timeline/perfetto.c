@@ -283,7 +283,7 @@ static void put_annotations(struct writer *w, const struct stored *s, bool with_
 		put_annotation(w, "duration_ns", 0, false, s->duration_ns);
 }
 
-/* An arrow is a flow of its own; Perfetto draws flows only forward in time. */
+/* An arrow is its own flow; Perfetto draws flows only forward in time. */
 static void put_flows(struct writer *w, uint32_t number)
 {
 	const struct arrow_index *j = &w->joints;

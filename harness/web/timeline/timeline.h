@@ -135,7 +135,7 @@ enum timeline_link {
 
 /* From the cause to what it caused: an application's call -> the FUSE request -> the client's send
  * -> the server's request -> its disk call. The first arrow into a slice makes its parent in OTLP;
- * an answer that goes back is an arrow, too. */
+ * an answer that goes back is an arrow as well. */
 void timeline_arrow_add(struct timeline *t, uint32_t from, uint32_t to, enum timeline_link link);
 
 /* A counter of a track. 'unit' is "" or what follows the value: "in flight", "MB/s", "%". Returns

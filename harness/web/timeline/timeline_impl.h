@@ -98,7 +98,7 @@ struct timeline {
 	int failed;             /* its code, or 0 */
 };
 
-/* The first error so far, of the temporary files, too. */
+/* The first error so far, of the temporary files as well. */
 int timeline_failed(struct timeline *t, struct err *e);
 /* Flushes what was exported. */
 int timeline_written(FILE *f, struct err *e);
