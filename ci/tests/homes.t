@@ -86,7 +86,7 @@ check "each folder of the map has a budget" [ "$(grep -c '^| `[a-z/]*` | [0-9]* 
 if [ -z "$found" ]; then ok "no folder has more lines than its budget"; else not_ok "no folder has more lines than its budget" "$found"; fi
 
 # Data and prose; figures are drawn by scripts there.
-found=$(find results -name '*.[ch]' -o -name '*.js' -o -name '*.css' -o -name '*.html' | xargs)
+found=$(find results -name '*.[ch]' -o -name '*.js' -o -name '*.css' -o -name '*.html' | tr '\n' ' ')
 check "results/ holds no code of the product${found:+: not $found}" [ -z "$found" ]
 
 tmp=$(mktemp -d)

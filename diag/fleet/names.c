@@ -1,5 +1,5 @@
-/* Names to numbers. All texts are in one piece of memory, because there are as many names as series.
- */
+/* Names to numbers. All texts are in one piece of memory, because there are as many names as
+ * series. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -124,7 +124,8 @@ int prometheus_json_read(FILE *f, const char *source, const struct import_option
 	rc = rc ?: prometheus_answer_saved(f, source, s.labels, prometheus_json_keep, &s, said, e);
 	if (!rc) {
 		rc = labels_decide(s.labels, said, e)
-			?: labels_declare_buckets(s.labels, sink, e) ?: prometheus_json_give(&s, sink, said, e)
+			?: labels_declare_buckets(s.labels, sink, e)
+			?: prometheus_json_give(&s, sink, said, e)
 			?: labels_finish(s.labels, said, e);
 		if (!rc && !labels_count(s.labels))
 			rc = err_set(

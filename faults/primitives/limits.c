@@ -163,7 +163,8 @@ int limits_inverse(pid_t pid, const char *resource, json_t **inverse, struct err
 			"there is no resource '%s'; there are as, core, cpu, data, fsize, memlock, "
 			"nofile, nproc, rss and stack",
 			resource);
-	rc = target_inverse(pid, &made, e) ?: limits_read_one(pid, r, &soft, e) ?: put_soft(made, r, e);
+	rc = target_inverse(pid, &made, e) ?: limits_read_one(pid, r, &soft, e)
+		?: put_soft(made, r, e);
 	if (rc)
 		return rc;
 	if (json_object_set_new(made, "resource", json_string(resource)) ||

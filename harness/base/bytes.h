@@ -1,5 +1,5 @@
-/* Numbers in files and messages: little-endian, or of varying length (LEB128), signed ones folded so
- * that small ones are short (zigzag). */
+/* Numbers in files and messages: little-endian, or of varying length (LEB128), signed ones folded
+ * so that small ones are short (zigzag). */
 #ifndef CULPRIT_HARNESS_BASE_BYTES_H
 #define CULPRIT_HARNESS_BASE_BYTES_H
 

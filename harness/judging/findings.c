@@ -48,7 +48,8 @@ static int findings_load(struct search *s, lua_State *L, const char *name, struc
 	if (rc)
 		return rc;
 	rc = luax_read(L, -1, &s->src, "finding", fields, false, e);
-	return rc ?: library_name(LIBRARY_FINDING, s->src.path, &s->name, e) ?: findings_check(s, e);
+	return rc ?: library_name(LIBRARY_FINDING, s->src.path, &s->name, e)
+		?: findings_check(s, e);
 }
 
 static void findings_clear(struct search *s)

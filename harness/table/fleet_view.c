@@ -79,7 +79,8 @@ static int by_whom(const void *a, const void *b)
 {
 	const struct fleet_entry *x = a, *y = b;
 
-	return fleet_view_same(x, y) ?: fleet_view_number(x->first, y->first) ?: order(x->f.severity, y->f.severity);
+	return fleet_view_same(x, y) ?: fleet_view_number(x->first, y->first)
+		?: order(x->f.severity, y->f.severity);
 }
 
 static int by_severity(const void *a, const void *b)

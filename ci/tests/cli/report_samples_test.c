@@ -1,5 +1,5 @@
-/* The numbers of a report: what a page reads from them (harness/web/report/samples.js) is the number to
- * three digits. */
+/* The numbers of a report: what a page reads from them (harness/web/report/samples.js) is the
+ * number to three digits. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 /*
- * The rule of 'culprit slow' (diag/slow/slow.h) on made-up cells: clients that send one request after
- * the other to servers with one disk each, first come, first served. How long a disk takes varies
- * from second to second, and seconds depend on each other.
+ * The rule of 'culprit slow' (diag/slow/slow.h) on made-up cells: clients that send one request
+ * after the other to servers with one disk each, first come, first served. How long a disk takes
+ * varies from second to second, and seconds depend on each other.
  */
 #include <setjmp.h>
 #include <stdarg.h>
