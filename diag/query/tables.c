@@ -324,6 +324,15 @@ static int next_row(struct cursor *c)
 	return rc < 0 ? source_failed(c, rc) : SQLITE_OK;
 }
 
+/* Asked of what cannot have any logs, tables of records are not empty but not known. */
+static int refuse_without_logs(struct cursor *c)
+{
+	struct query *q = query_of(c);
+
+	return source_failed(
+		c, err_set(&q->error, -ENODATA, "%s: %s", table_of(c)->name, q->spec.no_logs));
+}
+
 static bool unwanted(void *ctx)
 {
 	return query_stopped(ctx);
@@ -464,6 +473,8 @@ static int vt_filter(
 				rc = sqlite3_vtab_in_next(argv[i], &v))
 				add_value(p, v);
 	}
+	if (query_of(c)->spec.no_logs)
+		return refuse_without_logs(c);
 	if (table_of(c)->summed)
 		return sum_up(c);
 	return from_source(c) ? open_rows(c) : next_record(c);

@@ -75,6 +75,7 @@ static int print_schema(const struct options *o)
 		stdout);
 	for (const struct run_logs_table *t = run_logs_tables; t->name; t++)
 		print_own(t->name, t->about, t->columns);
+	print_own(run_tables_scores.name, run_tables_scores.about, run_tables_scores.columns);
 	return CULPRIT_EXIT_OK;
 }
 
@@ -149,7 +150,7 @@ static int cli_query_run(const struct call *c)
 	struct query_spec spec = {.no_index = o->no_index,
 		.timeout_s = o->timeout_s,
 		.slot_ns = (int64_t)(o->slot_s * 1e9)};
-	struct subject s = {.recording = o->recording};
+	struct subject s = {.recording = o->recording, .tables = true};
 	struct query *q = NULL;
 	struct err e;
 	int code;
@@ -198,11 +199,12 @@ static const struct option_row rows[] = {
 
 const struct command query_command = {.name = "query",
 	.summary = "ask logs and runs in SQL",
-	.arguments = "LOG ... SQL\nRUN SQL\n--on clickhouse://HOST:PORT/DATABASE SQL",
+	.arguments = "LOG ... SQL\nRUN|CORPUS SQL\n--on clickhouse://HOST:PORT/DATABASE SQL",
 	.about = "Runs one SELECT of SQLite over trace logs, or over all logs of a run's attempts. "
 		 "They are read where they lie; nothing is copied or changed. 'culprit query "
 		 "--schema' lists the tables: events (system calls), totals (so, summed up), "
-		 "processes, readings and more; of a run also cells, attempts and verdicts.\n\n"
+		 "processes, readings and more; of a run or corpus also cells, attempts, verdicts "
+		 "and scores.\n\n"
 		 "Besides SQLite's functions there are percentile(value, p), p from 0 to 100, and "
 		 "basename(path).\n\n"
 		 "Conditions on time_ns, t, phase, cell, attempt, node, log, owner, pid, tid, "
@@ -210,6 +212,7 @@ const struct command query_command = {.name = "query",
 		 "an index is kept in ~/.cache/culprit/index; it can be removed at any time.",
 	.examples = "culprit query LOG \"select call, sum(calls) from totals group by call\"\n"
 		    "culprit query RUN \"select node, max(max_ns) from totals group by node\"\n"
+		    "culprit query RUN \"select detector, sum(right) from scores group by 1\"\n"
 		    "culprit query --csv RUN \"select * from events where errno is not null\"",
 	.exits = "0 asked; 2 usage error, wrong SQL, calls are asked of logs without, or a log is "
 		 "damaged or cut short (what could be read is printed); 3 the time limit, an "

@@ -252,7 +252,7 @@ static int look_again(struct shipping *s, const char *folder, struct err *e)
 	rc = run_logs_new(store, s->o->cell, 0, &r, e);
 	store_close(store);
 	if (rc)
-		return rc == -EINVAL && run_is_locked(folder, NULL) ? 0 : rc;
+		return (rc == -EINVAL || rc == -ENODATA) && run_is_locked(folder, NULL) ? 0 : rc;
 	s->seen = alloc_room(s->seen, s->n_seen, sizeof(*s->seen));
 	s->seen[s->n_seen++] = r;
 	s->all = run_logs_list(r, &s->n);
@@ -368,7 +368,9 @@ static int ship_run(const struct call *c)
 		rc = ship_lines_end(s.lines, rc, &e);
 	if (rc)
 		s.code = cmd_error("ship", &e,
-			rc == -EINVAL || rc == -ENOENT || rc == -EBADMSG ? ERR_USAGE : ERR_HARNESS);
+			rc == -EINVAL || rc == -ENODATA || rc == -ENOENT || rc == -EBADMSG
+				? ERR_USAGE
+				: ERR_HARNESS);
 	ship_close_all(&s);
 	return s.code;
 }

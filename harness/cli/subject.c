@@ -9,6 +9,7 @@
 #include "harness/base/alloc.h"
 #include "harness/base/file.h"
 #include "harness/cli/cmd.h"
+#include "harness/cli/tables.h"
 #include "harness/run/signals.h"
 
 static bool is_folder(const char *path)
@@ -21,13 +22,21 @@ static bool is_folder(const char *path)
 static int open_run(struct subject *s, const char *folder, long cell, struct query_spec *spec,
 	struct query **q, struct err *e)
 {
-	const struct run_tables_spec of = {.cell = cell, .recording = (size_t)s->recording};
+	struct run_tables_spec of = {
+		.cell = cell, .recording = (size_t)s->recording, .only_tables = s->tables};
+	json_auto_t *verdicts = NULL;
+	struct judge *judge = NULL;
 	struct store *store;
 	int rc = store_open(folder, &store, e);
 
 	if (rc)
 		return err_blame(e, ERR_USAGE, rc);
-	rc = run_tables_new(store, &of, &s->tables, e) ?: run_tables_query(s->tables, spec, q, e);
+	if (s->tables)
+		rc = table_judge_corpus(store, &judge, &verdicts, e);
+	of.verdicts = verdicts;
+	rc = rc ?: run_tables_new(store, &of, &s->of_run, e)
+		?: run_tables_query(s->of_run, spec, q, e);
+	judge_free(judge);
 	store_close(store);
 	return rc;
 }
@@ -65,7 +74,7 @@ int subject_open(struct subject *s, int n, char **args, long cell, struct query_
 
 void subject_close(struct subject *s)
 {
-	run_tables_free(s->tables);
+	run_tables_free(s->of_run);
 	free(s->logs);
 }
 

@@ -7,8 +7,9 @@
 struct subject {
 	long recording;  /* set by the caller: of a run, only what flight recorders wrote so the
 			 * so-manyth time; 0: all */
+	bool tables;     /* set by the caller: a run without logs, or a corpus, will do */
 	const char *run; /* set by subject_open: its folder; NULL: logs */
-	struct run_tables *tables;
+	struct run_tables *of_run;
 	struct query_log *logs;
 };
 

@@ -155,7 +155,7 @@ int run_logs_new(
 
 	if (store_is_corpus(s))
 		rc = err_set(
-			e, -EINVAL, "'%s' is a corpus: the logs are not in it", store_folder(s));
+			e, -ENODATA, "'%s' is a corpus: the logs are not in it", store_folder(s));
 	rc = rc ?: store_table(s, "attempt", &rows, e);
 	json_array_foreach(rows, i, row) {
 		if (rc || (cell && jget_int(row, "cell") != cell))
@@ -170,7 +170,7 @@ int run_logs_new(
 		rc = err_set(e, -EINVAL, "'%s' has no recording %zu of a flight recorder",
 			store_folder(s), recording);
 	else if (!rc && !r->n)
-		rc = err_set(e, -EINVAL, "'%s' has no logs", store_folder(s));
+		rc = err_set(e, -ENODATA, "'%s' has no logs", store_folder(s));
 	if (rc)
 		run_logs_free(r);
 	else

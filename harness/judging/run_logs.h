@@ -12,8 +12,8 @@ struct run_logs;
 
 /* The logs of all attempts, or of those of one cell ('cell' 0: all), with what flight recorders
  * wrote in them; 'recording' above 0: only what these wrote, the recording-th time. Attempts that
- * recorded none are left out. -EINVAL: a corpus, which has no logs; there is no such cell; there
- * are no logs. */
+ * recorded none are left out. -EINVAL: there is no such cell. -ENODATA: there are no logs, or it is
+ * a corpus, which never has any. */
 int run_logs_new(
 	struct store *s, int64_t cell, size_t recording, struct run_logs **out, struct err *e);
 void run_logs_free(struct run_logs *r); /* NULL is fine */

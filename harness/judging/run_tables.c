@@ -3,29 +3,53 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "harness/base/alloc.h"
+#include "harness/judging/scoring.h"
 
 enum { TABLES = 8 };
 
 struct run_tables {
 	struct run_logs *recorded; /* NULL: there are no logs yet */
 	struct run_requests *requests;
-	json_t *rows[TABLES];
+	json_t *rows[TABLES], *scores;
+	char *no_logs; /* why there are none, or NULL */
 };
+
+const struct run_logs_table run_tables_scores = {"scores", NULL,
+	"what of the verdicts was right: the faulty servers and no other, in a control nobody; "
+	"wrong: a server without a fault was named",
+	{"attempt", "cell", "workload", "fault", "repeat", "victims", "detector", "metric", "right",
+		"wrong"}};
+
+static int run_tables_read(
+	struct run_tables *t, struct store *s, const struct run_tables_spec *spec, struct err *e)
+{
+	int rc = 0;
+
+	for (size_t i = 0; !rc && run_logs_tables[i].name; i++) {
+		if (spec->verdicts && !strcmp(run_logs_tables[i].name, "verdicts"))
+			t->rows[i] = json_incref((json_t *)spec->verdicts);
+		else
+			rc = run_logs_rows(s, &run_logs_tables[i], &t->rows[i], e);
+	}
+	return rc ?: scoring_rows(s, spec->verdicts, &t->scores, e);
+}
 
 int run_tables_new(
 	struct store *s, const struct run_tables_spec *spec, struct run_tables **out, struct err *e)
 {
 	struct run_tables *t = alloc_zero(1, sizeof(*t));
-	int rc = 0;
+	int rc = run_tables_read(t, s, spec, e)
+		?: run_logs_new(s, spec->cell, spec->recording, &t->recorded, e);
 
-	for (size_t i = 0; !rc && run_logs_tables[i].name; i++)
-		rc = run_logs_rows(s, &run_logs_tables[i], &t->rows[i], e);
-	if (!rc)
-		rc = run_logs_new(s, spec->cell, spec->recording, &t->recorded, e);
-	if (rc == -EINVAL && spec->may_be_empty && !store_is_corpus(s))
+	if ((rc == -EINVAL || rc == -ENODATA) && spec->may_be_empty && !store_is_corpus(s))
 		rc = 0;
+	if (rc == -ENODATA && spec->only_tables) {
+		t->no_logs = alloc_copy(e->text);
+		rc = 0;
+	}
 	rc = rc ?: run_requests_new(s, spec->cell, spec->recording, &t->requests, e);
 	if (rc)
 		run_tables_free(t);
@@ -42,6 +66,8 @@ void run_tables_free(struct run_tables *t)
 	run_logs_free(t->recorded);
 	for (size_t i = 0; i < TABLES; i++)
 		json_decref(t->rows[i]);
+	json_decref(t->scores);
+	free(t->no_logs);
 	free(t);
 }
 
@@ -64,6 +90,7 @@ int run_tables_query(
 	int rc;
 
 	with.logs = run_tables_logs(t, &with.n_logs);
+	with.no_logs = t->no_logs;
 	with.made = run_requests_source(t->requests);
 	rc = query_new(&with, &made, e);
 	if (rc)
@@ -71,6 +98,9 @@ int run_tables_query(
 	for (size_t i = 0; !rc && run_logs_tables[i].name; i++)
 		rc = query_add_table(
 			made, run_logs_tables[i].name, run_logs_tables[i].columns, t->rows[i], e);
+	rc = rc
+		?: query_add_table(
+			   made, run_tables_scores.name, run_tables_scores.columns, t->scores, e);
 	if (rc)
 		query_free(made);
 	else

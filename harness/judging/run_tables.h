@@ -15,7 +15,12 @@ struct run_tables_spec {
 	int64_t cell;      /* 0: all */
 	size_t recording;  /* as for run_logs_new */
 	bool may_be_empty; /* no error where no attempt has logs yet */
+	bool only_tables;  /* nor where there never are any: then only asking for records is one */
+	const json_t *verdicts; /* as judge_all gives them, in place of the store's; or NULL */
 };
+
+/* What of a run's verdicts was right, by cell, detector and metric. */
+extern const struct run_logs_table run_tables_scores;
 
 /* Reads 'run.db'; the store may be closed afterwards. Errors as run_logs_new. */
 int run_tables_new(struct store *s, const struct run_tables_spec *spec, struct run_tables **out,

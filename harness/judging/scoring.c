@@ -144,6 +144,39 @@ static int score_all(
 	return rc;
 }
 
+int scoring_rows(struct store *s, const json_t *rows, json_t **out, struct err *e)
+{
+	json_auto_t *index = json_object(), *confirmed = NULL, *own = NULL;
+	int rc = store_rows(s, ROWS_CONFIRMED, 0, &confirmed, e);
+	json_t *row;
+	char key[32];
+	size_t i;
+
+	if (!rc && !rows)
+		rc = store_rows(s, ROWS_VERDICTS, 0, &own, e);
+	json_array_foreach(confirmed, i, row)
+		json_object_set(index, attempt_key(row, key), row);
+	*out = rc ? NULL : json_array();
+	json_array_foreach((json_t *)(rows ? rows : own), i, row) {
+		const json_t *cell = jget(index, attempt_key(row, key)), *victims;
+		bool right, wrong;
+
+		if (rc || !cell || jget_int(cell, "training"))
+			continue;
+		victims = jget(cell, "victims");
+		victims = json_is_null(victims) ? NULL : victims;
+		score_compare(victims, jget(row, "verdict"), &right, &wrong);
+		json_array_append_new(*out,
+			json_pack("{s:O, s:O, s:O?, s:O, s:O, s:O?, s:O, s:O, s:i, s:i}", "attempt",
+				jget(row, "attempt"), "cell", jget(cell, "cell"), "repeat",
+				jget(cell, "repeat"), "workload", jget(cell, "workload"), "fault",
+				jget(cell, "fault"), "victims", victims, "detector",
+				jget(row, "detector"), "metric", jget(row, "metric"), "right",
+				(right || !victims) && !wrong, "wrong", wrong));
+	}
+	return rc;
+}
+
 /* Appends to 'rows' the verdicts of the null detectors that it lacks. */
 static int add_nulls(struct store *s, json_t *rows, struct err *e)
 {

@@ -45,6 +45,11 @@ struct cell_range scoring_range(const struct scoring *c);
  * before it. */
 const json_t *scoring_cells(const struct scoring *c);
 
+/* [{attempt, cell, repeat, workload, fault, victims, detector, metric, right, wrong}]: what every
+ * verdict of a confirmed, scored cell was worth, null detectors' and single metrics', too. 'rows'
+ * as for scoring_new, but none are judged. right: as in scoring_cells. New reference. */
+int scoring_rows(struct store *s, const json_t *rows, json_t **out, struct err *e);
+
 /* {label of a fault: {parameter: number}}, as the scenario has them; empty if the run does not
  * record them. New reference. */
 int scoring_fault_params(struct store *s, json_t **params, struct err *e);

@@ -135,7 +135,26 @@ check "a damaged block is told with its place" damaged "select count(*) from eve
 newer() { cp "$log" "$dir/newer" && printf '\011' | dd of="$dir/newer" bs=1 seek=8 conv=notrunc status=none &&
 	ends 2 'is a trace log of version 9; this program reads' "$culprit" query "$dir/newer" "select 1"; }
 check "a log of a newer version" newer
-check "a corpus has no logs" ends 2 'is a corpus: the logs are not in it' "$culprit" query ci/tests/data/sampled "select 1"
+for table in events totals requests; do
+	check "a corpus has no logs: $table" ends 2 "^culprit query: $table: .* is a corpus: the logs are not in it" \
+		"$culprit" query results/corpora/ci "select count(*) from $table"
+done
+scored() { # right and wrong servers of each detector on 'any', as the table has them
+	"$culprit" query --csv results/corpora/ci "select detector, fault, workload, sum(right), count(*) from scores where metric = 'any' and
+		fault <> 'none' group by 1, 2, 3 order by 1, 2, 3" | sed 1d >"$dir/asked" || return 1
+	"$culprit" table results/corpora/ci --format csv | python3 -c '
+import csv, sys
+for r in sorted((r["detector"], r["fault"], r["workload"], int(r["tp_count"]), int(r["n"])) for r in csv.DictReader(sys.stdin)
+                if r["metric"] == "any" and r["fault"] != "none" and r["n"]):
+    print(*r, sep=",")' >"$dir/table"
+	[ "$(wc -l <"$dir/asked")" -ge 10 ] && diff "$dir/table" "$dir/asked"
+}
+check "scores of a corpus are those of its table" scored
+check "its verdicts are judged, as 'table' does" prints "$(printf 'n\n%s' "$("$culprit" query --csv results/corpora/ci \
+	"select count(distinct detector) * count(distinct attempt) from scores" | tail -1)")" "$culprit" query --csv results/corpora/ci \
+	"select count(*) n from verdicts where metric = 'any'"
+check "and its plan can be asked" prints "$(printf 'n\n8')" "$culprit" query --csv results/corpora/ci \
+	"select count(*) n from cells join attempts on cell = cells.number where fault = 'none' and not training"
 
 # A run: two attempts of two cells, in the store's own tables.
 run=$dir/run
@@ -176,6 +195,8 @@ phases() {
 	"$culprit" query --csv "$run" "select phase, min(t) >= 0.001, max(t) < 0.001 from events where cell = 2 group by 1 order by 1" >"$dir/said" &&
 		printf 'phase,min(t) >= 0.001,max(t) < 0.001\nbefore,0,1\nduring,1,0\n' | diff - "$dir/said"
 }
+check "what of its verdicts was right" prints "$(printf 'fault,right,wrong\nkill,0,1')" "$culprit" query --csv "$run" \
+	"select fault, right, wrong from scores"
 check "phases follow the fault" phases
 page() { # what diag/query/README.md asks of a run is SQL that this program understands
 	local n=0 sql
