@@ -75,9 +75,9 @@ def main():
     print(f"""# Soak: {len(kills)} kills under {len({kill["fault"] for kill in kills})} faults, {date}
 
 `ci/soak/kills.py` (`make soak`) kills parts of culprit, or cuts a network, in runs of a few faults each on a lab of three servers, a
-client and a host outside. Its head says how a moment is drawn, what dies and what is looked at. The lease is 2 s. "Clean in time": within
+client and a host outside. Its head says how a moment is drawn, what dies and what is checked. The lease is 2 s. "Clean in time": within
 lease + 2 s no process, rule or undo journal of ours is on any node, though nobody contacts it, and every node's fingerprint is the one
-from before. "Late": by itself, too, but within 10 s more. "Quarantined": an undo that takes longer, such as a file-system check, was under way at that time.
+from before. "Late": also by itself, but within another 10 s. "Quarantined": an undo that takes longer, such as a file-system check, was under way at that time.
 
 Seed{'s' if len(seeds) > 1 else ''} {', '.join(seeds)}; the figures are in `{folder.rstrip('/')}`. This page is the output of `ci/soak/page.py`.
 A run that a sitting left unfinished counts in the kills and not in the completed runs.
@@ -87,9 +87,9 @@ A run that a sitting left unfinished counts in the kills and not in the complete
 Left behind: {left} of {len(kills)}; at 95 % confidence at most {upper_limit(left, len(kills)):.1f} % of kills.
 
 Resumed runs that were completed: {len(runs)}, of them without a cell that was confirmed twice or lost: {once}. Cells:
-{sum(int(run["cells"]) for run in runs)}, of them given up, since all their attempts were invalid for a reason of their own: {sum(int(run["given_up"]) for run in runs)}.
+{sum(int(run["cells"]) for run in runs)}, of them given up, because all their attempts were invalid for other reasons: {sum(int(run["given_up"]) for run in runs)}.
 
-When agent, guard and standby die at the same moment, nobody is left on a node without systemd: with an act held, the node stays as it is
+When agent, guard and standby die at the same moment, no process is left to act on a node without systemd: with an act held, the node stays as it is
 until the next contact, here `culprit undo`. {len(no_one)} kills were of this kind, {sum(kill["held"] == "1" for kill in no_one)} while an act was held. With systemd a transient unit outlives them
 (`ci/tests/primitives/systemd.t`); the lab has none.
 
