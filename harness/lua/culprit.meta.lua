@@ -28,7 +28,7 @@
 ---@field tracer? culprit.Tracer       default "ebpf" (sums; events if a detector looks at them), or ptrace
 ---if a node's kernel refuses it
 ---@field second_tracer? culprit.Tracer  a second tracer of the file system, at the same time; its records
----become a run of their own, in RUN/second, with the same plan, judged in the same way (without the
+---become a second run, in RUN/second, with the same plan, judged in the same way (without the
 ---application's errors)
 ---@field recorder? culprit.Recorder   a further ebpf tracer of the file system, whose last seconds are kept
 ---and written at moments of each cell; what is judged is the tracer's
@@ -63,8 +63,8 @@
 
 ---A flight recorder: { "ebpf", ring = "30s", write = { after_onset = "5s" } }; the name is its first element.
 ---What it wrote is in the attempt's folder, recorder.1, recorder.2 and so on, 16 times at most; 'culprit slow',
----'timeline', 'query' and 'findings' read it. Whatever befalls it (lost records, a node that does not answer,
----nothing that has it written) is told while the run goes on and kept in the attempt's detail, and makes no
+---'timeline', 'query' and 'findings' read it. Whatever happens to it (lost records, a node that does not answer,
+---nothing that has it written) is reported during the run and kept in the attempt's detail, and makes no
 ---attempt invalid. Applications are not in it, but the threads whose FUSE requests they are.
 ---@class culprit.Recorder
 ---@field mode? string     "flow" (default) or "events", as of a tracer
@@ -75,7 +75,7 @@
 ---@field write? culprit.RecorderWrite  when it is written; in cells without a fault, or with one from the
 ---start, at the same moments
 ---@field trigger? string  path of a culprit.Trigger, relative to this file: asked about once a second in
----each cell, which begins with a state of its own
+---each cell, which begins with an empty state
 
 ---@class culprit.RecorderWrite
 ---@field after_onset? string  quantity, seconds after the onset, before the cell ends
@@ -191,7 +191,7 @@
 ---@field cannot? table<string, string>    name of a fault ("NAME.lua" for a file of the user's) -> why it cannot
 ---work here; its cells are skipped
 ---@field missing? string[]                steps that it lacks: "hard link", "symbolic link", "truncate", "direct I/O"
----@field messages? culprit.Messages   how its messages are told apart in the bytes on a TCP connection: for logs of
+---@field messages? culprit.Messages   how its messages are distinguished in the bytes on a TCP connection: for logs of
 ---flows with heads
 ---@field bulk? culprit.Bulk           which of its messages are bulk data, and no requests or responses (default: none)
 ---@field layers? culprit.Layer[]       names of the layers that requests pass through (default: those of 'from')
@@ -210,7 +210,7 @@
 ---@class culprit.EmptyStorage
 ---@field prune? string   folders that match this pattern below the storage are kept only if a link, or a file that
 ---is kept, lies in them
----@field keep? string[]  files that match one of these patterns below the storage are kept, too: 256 MiB at
+---@field keep? string[]  files that match one of these patterns below the storage are also kept: 256 MiB at
 ---most, holes not counted; the small storage is larger by as much
 ---(patterns as of the shell; a star does not match a slash)
 ---@field inodes_of_file? integer  inodes that a new file takes on a server, at most; with fewer none can be made
@@ -221,7 +221,7 @@
 ---and ready on each until it is true. An error in one of them ends 'culprit lab up'.
 ---@class culprit.FileSystemLab
 ---@field programs table<string, string>  program -> Debian package that has it, or another hint where to get it
----@field path? string[]     folders where programs are found, besides the usual ones
+---@field path? string[]     more folders where programs are found
 ---@field layouts culprit.Layout[]  the first is the default
 ---@field params? table<string, culprit.Param>  settings: 'culprit lab up --fs NAME,key=value'
 ---@field managers? integer  nodes m1, m2 ... outside the inventory, for services that are not under test (default 0)
@@ -290,7 +290,7 @@ function LabNode:write(name, text) end
 function LabNode:read(path) end
 
 ---Calls fn every 20 ms until it returns true. Raises an error that names 'what', and the last reason that fn
----returned beside nil, after so many seconds.
+---returned next to nil, after this many seconds.
 ---@param seconds number
 ---@param what string
 ---@param fn fun(): boolean?, string?
@@ -335,7 +335,7 @@ function LabNode:wait(seconds, what, fn) end
 ---@class culprit.Trigger
 ---@field when fun(now: culprit.Now): string?  about once a second; a text: write, for this reason. Locals of
 ---the file keep their values
----@field pause? string    quantity, seconds: at least so long between two writings (default "60s")
+---@field pause? string    quantity, seconds: shortest time between two writings (default "60s")
 
 ---@class culprit.Now
 ---@field seconds number   since the capture began
@@ -377,7 +377,7 @@ function LabNode:wait(seconds, what, fn) end
 ---@field servers culprit.Node[]
 ---@field clients culprit.Node[]
 ---@field outsiders culprit.Node[]
----@field victim? culprit.Node     faults only; with several victims each has a context of its own
+---@field victim? culprit.Node     faults only; with several victims each has its own context
 ---@field workload? culprit.Handle[] faults, while the workload runs: its process on each client
 ---@field file_system culprit.FileSystemFacts
 ---@field params table<string, number>
@@ -385,7 +385,7 @@ function LabNode:wait(seconds, what, fn) end
 ---@field shared table             one for the whole run
 ---@field files table<string, string>  workloads: what 'files' named, as names in client.folder
 ---@field run string               the run's id; workloads keep their files in client.mount/run
----@field attempt? string          workloads' command and cleanup: "cell.attempt", for names of its own
+---@field attempt? string          workloads' command and cleanup: "cell.attempt", for unique names
 ---@field once? boolean            workloads' command: the cell measures the run time of one whole pass
 
 ---What the file system's own file and the inventory say of it.
@@ -407,7 +407,7 @@ function LabNode:wait(seconds, what, fn) end
 ---@field mount? string            clients
 ---@field folder string            the agent's own on the node; it goes with the session
 ---@field pids integer[]           the file system's processes there: a server's, a client's daemon
----An act may have 'max_s': so many seconds after it began the node's guard undoes it, whatever happens. It is no length: an
+---An act may have 'max_s': this many seconds after it began the node's guard undoes it, whatever happens. It is no length: an
 ---attempt in which it ran out is invalid, since the fault must act until it is undone. The length is the scenario's
 ---phases.fault; faults/README.md has a fault that acts for parts of each second.
 local Node = {}
@@ -424,7 +424,7 @@ function Node:process(command) end
 ---@return culprit.Handle
 function Node:command(command) end
 
----Drops packets at random, in a firewall table of its own, until the fault ends.
+---Drops packets at random, in a separate firewall table, until the fault ends.
 ---@param rule { percent: number, direction?: "in"|"out", from?: string[], to?: string[], max_s?: number }
 ---@return culprit.Handle
 function Node:drop_packets(rule) end
@@ -499,9 +499,9 @@ function Node:fs_info(path) end
 
 ---@class culprit.SmallStorage
 ---@field path string         the server's storage folder
----@field size_bytes integer  at least 1 MiB, besides the files that are kept
+---@field size_bytes integer  at least 1 MiB, without the files that are kept
 ---@field inodes? integer     default: mkfs.ext4's
----@field spare_inodes? integer  in place of inodes: number of inodes free at first, besides those of the
+---@field spare_inodes? integer  in place of inodes: number of inodes free at first, on top of those of the
 ---folders
 ---@field prune? string       folders that match this pattern below 'path' (".glusterfs/*/*") are copied
 ---only if they contain a link or a file that is kept
@@ -514,7 +514,7 @@ function Node:run(command) end
 
 ---Is the node able to do this ("packets.drop", "process.start", "limits.set", "signal.stop",
 ---"service.restart", "fs.readonly")? With the arguments of a service's act or of make_readonly it looks at the
----server and its storage, too, and changes nothing.
+---server and its storage as well, and changes nothing.
 ---@param what string
 ---@param with? table
 ---@return true|nil able, string? reason
@@ -611,7 +611,7 @@ function Prelude.can_take_memory(ctx) end
 ---@param ctx culprit.Context
 function Prelude.take_memory(ctx) end
 
----verify: take_memory holds it, and the victim has so much less.
+---verify: take_memory holds it, and the victim has that much less.
 ---@param ctx culprit.Context
 ---@return table? evidence, string? reason
 function Prelude.memory_taken(ctx) end
