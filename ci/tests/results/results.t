@@ -15,7 +15,7 @@ sed -i 's/| crash-hang | 45 |/| crash-hang | 44 |/' "$tmp/page.md"
 edited() { ci/pages.sh --check "$tmp/page.md" >"$tmp/said" 2>&1; [ $? = 1 ] && grep -q 'crash-hang | 4[45]' "$tmp/said" || { cat "$tmp/said"; return 1; }; }
 check "a page that was edited by hand is reported, with the line" edited
 check "and made good" bash -c "ci/pages.sh '$tmp/page.md' >/dev/null && cmp '$tmp/page.md' results/errors-20261121.md"
-for picture in table1:table1-20261121 table1-orangefs:table1-orangefs-20261122; do
+for picture in table1:table1-20261121 table1-orangefs:table1-orangefs-20261122 table1-times:table1-times-20261129; do
 	check "${picture%:*}.svg is what the program draws" cmp "results/${picture%:*}.svg" <("$culprit" table "results/runs/${picture#*:}" --against hotdep09-table1 --format svg)
 done
 for wrong in "" "--by strength" "--against hotdep09-table2"; do
@@ -63,6 +63,14 @@ while read -r words; do check "$page: $words" grep -qF "$words" <(tr '\n' ' ' <$
 row "peer-robust.*OrangeFS" "$(victims "$held")" "$(controls "$held")"
 held=$(held_out table1-orangefs-20261122 1-204 | counted peer-threshold)
 row "peer-threshold.*OrangeFS" "$(victims "$held")" "$(controls "$held")"
+# So they are in the run in the paper's proportions: its page says of each detector what its cells give.
+for detector in peer-robust "peer-threshold(mean=true)"; do
+	held=$("$culprit" rescore results/runs/table1-times-20261129 --json | counted "$detector")
+	while read -r words; do check "results/table1-times-20261129.md: $detector: $words" grep -qF "$words" <(tr '\n' ' ' <results/table1-times-20261129.md); done <<<"$held"
+	row "$([ $detector = peer-robust ] || echo "as published.*")paper's proportions" "$(victims "$held")" "$(controls "$held")"
+done
+places=$(sed -n 's/^| \*\*inside the interval\*\* | | 30 | \([0-9]* of 30\) .*/\1/p' results/table1-times-20261129.md)
+check "results/README.md: ${places:-?} places, as on the page" grep -qE "^\| The same table, with requests timed .* $places places" results/README.md
 # Of weak disk hogs: what was found from a quarter of the time on, and the controls.
 weak=$("$culprit" rescore results/runs/weak-20261123 --detector peer-robust --json | perl -MJSON::PP -0777 -ne '
 	my ($found, $n, $alarms, $controls) = (0) x 4;
