@@ -238,7 +238,7 @@ void fleet_allow(struct fleet *f, double alarms)
 	f->options.alarms = alarms;
 }
 
-static void fleet_fleet_forget(struct metric *m, int64_t cell)
+static void fleet_forget_metric(struct metric *m, int64_t cell)
 {
 	panel_forget(&m->panel, cell);
 	panel_forget(&m->parts[0], cell);
@@ -251,7 +251,7 @@ void fleet_forget(struct fleet *f, double before_s)
 		return;
 	level_finish(f);
 	for (struct metric *m = f->metrics; m < f->metrics + f->n_metrics; m++)
-		fleet_fleet_forget(m, level_cell(f, m, before_s));
+		fleet_forget_metric(m, level_cell(f, m, before_s));
 	if (before_s > f->from_s)
 		f->from_s = before_s;
 }

@@ -197,7 +197,7 @@ static void flow_feed(struct flow *f, struct log *l)
 
 /* ---- merging ---- */
 
-static void flow_flow_step(struct flow *f, struct log *l)
+static void next_item(struct flow *f, struct log *l)
 {
 	struct err e;
 	int rc = stream_next(l->stream, &l->item, &e);
@@ -260,7 +260,7 @@ static void flow_look(struct flow *f)
 	fuses_expire(f);
 }
 
-static void flow_flow_run(struct flow *f)
+static void flow_merge(struct flow *f)
 {
 	struct log *l;
 	int64_t until;
@@ -279,7 +279,7 @@ static void flow_flow_run(struct flow *f)
 			if (l->key_ns > f->now_ns)
 				f->now_ns = l->key_ns;
 			flow_feed(f, l);
-			flow_flow_step(f, l);
+			next_item(f, l);
 		} while (l->item && l->key_ns <= until && f->turns == turns && !f->rc &&
 			f->now_ns - f->looked_ns < LOOK_NS);
 		if (f->now_ns - f->looked_ns >= LOOK_NS)
@@ -294,14 +294,14 @@ int flow_run(struct flow *f, struct err *e)
 	f->error = e;
 	f->pairs = alloc_zero(f->n_nodes * f->n_nodes, sizeof(*f->pairs));
 	for (size_t i = 0; i < f->n_logs; i++)
-		flow_flow_step(f, &f->logs[i]);
+		next_item(f, &f->logs[i]);
 	f->now_ns = f->looked_ns = INT64_MIN / 2;
 	for (size_t i = 0; i < f->n_logs; i++)
 		if (f->logs[i].item && (f->now_ns < 0 || f->logs[i].key_ns < f->now_ns))
 			f->now_ns = f->looked_ns = f->logs[i].key_ns;
 	if (!f->spec.start_ns)
 		f->spec.start_ns = f->now_ns + f->nodes[0].hint_ns;
-	flow_flow_run(f);
+	flow_merge(f);
 	wire_finish(f);
 	threads_finish(f);
 	requests_finish(f);

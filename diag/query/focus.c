@@ -3,6 +3,7 @@
 
 #include "diag/query/columns_impl.h"
 #include "diag/query/query_impl.h"
+#include "harness/base/clock.h"
 
 unsigned focus_needs(const struct query_focus *focus, enum record_type of)
 {
@@ -20,21 +21,12 @@ static bool equal(enum column_key key, const char *text, const struct query_log 
 	return !text || push_apply(&p, log, head, f);
 }
 
-static int64_t focus_add(int64_t a, int64_t b)
-{
-	int64_t sum;
-
-	if (__builtin_add_overflow(a, b, &sum))
-		return a > 0 ? INT64_MAX : INT64_MIN;
-	return sum;
-}
-
 static bool in_time(const struct query_focus *focus, int64_t start_ns, struct scan_filter *f)
 {
-	int64_t from = focus_add(start_ns, focus->from_ns), to = INT64_MAX;
+	int64_t from = clock_sum_ns(start_ns, focus->from_ns), to = INT64_MAX;
 
 	if (focus->to_ns)
-		to = focus_add(focus_add(start_ns, focus->to_ns), -1);
+		to = clock_sum_ns(clock_sum_ns(start_ns, focus->to_ns), -1);
 	if (from > f->from_ns)
 		f->from_ns = from;
 	if (to < f->to_ns)

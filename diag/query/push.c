@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "diag/query/push.h"
+#include "harness/base/clock.h"
 
 struct range {
 	int64_t low, high;
@@ -63,15 +64,6 @@ static bool narrow(int64_t *low, int64_t *high, struct range r)
 	return *low <= *high;
 }
 
-static int64_t push_add(int64_t a, int64_t b)
-{
-	int64_t sum;
-
-	if (__builtin_add_overflow(a, b, &sum))
-		return b < 0 ? INT64_MIN : INT64_MAX;
-	return sum;
-}
-
 /* Seconds since 'start_ns'; with some room for rounding. */
 static bool apply_t(const struct push *p, int64_t start_ns, struct scan_filter *f)
 {
@@ -84,9 +76,9 @@ static bool apply_t(const struct push *p, int64_t start_ns, struct scan_filter *
 	ns = (v->type == PUSH_INT ? (double)v->number : v->real) * 1e9;
 	slack = 1000 + fabs(ns) * 1e-12;
 	if (p->op != PUSH_LT && p->op != PUSH_LE)
-		r.low = push_add(start_ns, to_int(ns - slack));
+		r.low = clock_sum_ns(start_ns, to_int(ns - slack));
 	if (p->op != PUSH_GT && p->op != PUSH_GE)
-		r.high = push_add(start_ns, to_int(ns + slack));
+		r.high = clock_sum_ns(start_ns, to_int(ns + slack));
 	return narrow(&f->from_ns, &f->to_ns, r);
 }
 
@@ -98,11 +90,11 @@ static bool apply_second(const struct push *p, int64_t start_ns, struct scan_fil
 	if (!range_of(p, &r))
 		return true;
 	if (r.low > INT64_MIN / 1000000000 && r.low < INT64_MAX / 1000000000)
-		r.low = push_add(start_ns, r.low * 1000000000);
+		r.low = clock_sum_ns(start_ns, r.low * 1000000000);
 	else
 		r.low = INT64_MIN;
 	if (r.high > INT64_MIN / 1000000000 && r.high < INT64_MAX / 1000000000 - 1)
-		r.high = push_add(start_ns, (r.high + 1) * 1000000000 - 1);
+		r.high = clock_sum_ns(start_ns, (r.high + 1) * 1000000000 - 1);
 	else
 		r.high = INT64_MAX;
 	return narrow(&f->from_ns, &f->to_ns, r);

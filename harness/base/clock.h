@@ -25,6 +25,14 @@ static inline bool clock_utc(double unix_s, const char *format, char *out, size_
 	return clock_text(unix_s, false, format, out, size);
 }
 
+/* a + b; times from logs may be any, so what would overflow is the largest or the least. */
+static inline int64_t clock_sum_ns(int64_t a, int64_t b)
+{
+	int64_t sum;
+
+	return !__builtin_add_overflow(a, b, &sum) ? sum : b < 0 ? INT64_MIN : INT64_MAX;
+}
+
 /* Nanoseconds of 'id'. */
 static inline int64_t clock_ns(clockid_t id)
 {

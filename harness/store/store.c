@@ -457,7 +457,7 @@ int store_end(struct store *s, int rc, struct err *e)
 	return rc;
 }
 
-static int store_store_put_cell(struct store *s, const struct scenario *sc, const struct cell *c,
+static int store_put_planned(struct store *s, const struct scenario *sc, const struct cell *c,
 	char *const servers[], struct err *e)
 {
 	const struct part *w = &sc->workloads[c->workload],
@@ -481,6 +481,6 @@ int store_put_plan(struct store *s, const struct scenario *sc, const struct plan
 	if (rc)
 		return rc;
 	for (size_t i = 0; i < p->n && !rc; i++)
-		rc = store_store_put_cell(s, sc, &p->cells[i], servers, e);
+		rc = store_put_planned(s, sc, &p->cells[i], servers, e);
 	return store_end(s, rc, e);
 }

@@ -1,4 +1,5 @@
 /* Puts a captured application and its replays on a timeline. */
+#include "harness/base/clock.h"
 #include "harness/timeline/capture.h"
 
 #include <errno.h>
@@ -51,17 +52,9 @@ __attribute__((format(printf, 3, 4))) static void note(
 	timeline_note(t, term, text);
 }
 
-/* Start times of traces may be any. */
-static int64_t later(int64_t at, int64_t ns)
-{
-	int64_t sum;
-
-	return !__builtin_add_overflow(at, ns, &sum) ? sum : ns < 0 ? INT64_MIN : INT64_MAX;
-}
-
 static int64_t on_axis(const struct drawing *d, int64_t ns)
 {
-	return later(app_about(d->trace)->start_ns, ns);
+	return clock_sum_ns(app_about(d->trace)->start_ns, ns);
 }
 
 /* ---- a replay's result ---- */
@@ -392,22 +385,22 @@ static void add_counter(struct drawing *d, int32_t track, const char *name, cons
 	uint32_t counter = timeline_counter(d->t, track, name, "MB/s");
 	const int64_t zero = on_axis(d, d->first_ns), before = (int64_t)(c->before_s * 1e9);
 	const int64_t step_ns = (int64_t)c->s.interval_ns;
-	const int64_t end = later(zero, (int64_t)(c->seconds * 1e9));
+	const int64_t end = clock_sum_ns(zero, (int64_t)(c->seconds * 1e9));
 
 	for (unsigned i = (unsigned)(before / step_ns); i < c->s.n; i++) {
-		int64_t at = later(zero, i * step_ns - before);
+		int64_t at = clock_sum_ns(zero, i * step_ns - before);
 
 		timeline_sample_add(d->t, counter, at < zero ? zero : at,
 			(double)steps[i] * 1e3 / (double)step_ns);
 	}
-	timeline_sample_add(d->t, counter, later(zero, c->s.n * step_ns - before), 0);
+	timeline_sample_add(d->t, counter, clock_sum_ns(zero, c->s.n * step_ns - before), 0);
 	timeline_sample_add(d->t, counter, end, 0);
 }
 
 static void add_curve(struct drawing *d, const char *name, const struct curve *c)
 {
 	int32_t track = timeline_track(d->t, d->root, TIMELINE_NODE, name);
-	int64_t end = later(on_axis(d, d->first_ns), (int64_t)(c->seconds * 1e9));
+	int64_t end = clock_sum_ns(on_axis(d, d->first_ns), (int64_t)(c->seconds * 1e9));
 	auto_free char *ends = alloc_format("%s ends", name);
 
 	if (d->reads)
