@@ -117,6 +117,9 @@ int query_fail(struct query *q, const char *doing, struct err *e)
 	return err_set(e, -EIO, "cannot %s: %s", doing, sqlite3_errmsg(q->db));
 }
 
+/* SQLite makes these tables when they are first named, which the authorizer would refuse. */
+static const char json_tables[] = "SELECT 1 FROM json_each('[]'), json_tree('[]')";
+
 static int open_db(struct query *q, struct err *e)
 {
 	int rc;
@@ -133,7 +136,8 @@ static int open_db(struct query *q, struct err *e)
 	if (rc)
 		return rc;
 	if (query_add_functions(q->db) != SQLITE_OK ||
-		sqlite3_exec(q->db, views, NULL, NULL, NULL) != SQLITE_OK)
+		sqlite3_exec(q->db, views, NULL, NULL, NULL) != SQLITE_OK ||
+		sqlite3_exec(q->db, json_tables, NULL, NULL, NULL) != SQLITE_OK)
 		return query_fail(q, "make the tables", e);
 	return 0;
 }
@@ -257,7 +261,8 @@ static int query_run_sql(struct query *q, const char *sql, sqlite3_stmt *st,
 			cells[i] = query_cell_of(st, i);
 		rc = sink->row(sink->ctx, n, cells, e);
 	}
-	if (!rc && q->why) {
+	/* An interrupt also ends a write of the sink's, which then fails. */
+	if ((!rc && q->why) || (rc < 0 && query_stopped(q) && q->why == -EINTR)) {
 		rc = query_was_stopped(q, e);
 	} else if (!rc && q->failed) {
 		*e = q->error;
@@ -336,7 +341,7 @@ void query_watch(struct query *q)
 	q->until_s = q->spec.timeout_s > 0 ? clock_mono_s() + q->spec.timeout_s : 0;
 }
 
-static void query_query_watch(struct query *q)
+static void query_guard(struct query *q)
 {
 	query_watch(q);
 	sqlite3_set_authorizer(q->db, authorize, q);
@@ -354,7 +359,7 @@ int query_check(struct query *q, const char *sql, int *at, struct err *e)
 	sqlite3_stmt *st = NULL;
 	int rc;
 
-	query_query_watch(q);
+	query_guard(q);
 	rc = query_prepare(q, sql, &st, e);
 	*at = rc ? sqlite3_error_offset(q->db) : -1;
 	sqlite3_finalize(st);
@@ -367,7 +372,7 @@ int query_run(struct query *q, const char *sql, const struct query_sink *sink, s
 	sqlite3_stmt *st = NULL;
 	int rc;
 
-	query_query_watch(q);
+	query_guard(q);
 	rc = query_prepare(q, sql, &st, e);
 	if (!rc)
 		rc = query_run_sql(q, sql, st, sink, e);
