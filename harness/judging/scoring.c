@@ -83,6 +83,15 @@ static double onset_of(const json_t *cell)
 	return onset > start ? (double)(onset - start) / 1e9 : 0;
 }
 
+/* Whether a verdict names the faulty servers ('victims' NULL: it is a control) and no other. */
+static bool is_right(const json_t *victims, const json_t *verdict, bool *wrong)
+{
+	bool right;
+
+	score_compare(victims, verdict, &right, wrong);
+	return (right || !victims) && !*wrong;
+}
+
 /* Adds an element of scoring_cells. */
 static void add_cell(
 	struct scoring *c, const json_t *row, const json_t *cell, const json_t *victims)
@@ -93,13 +102,12 @@ static void add_cell(
 
 	if (strcmp(jget_text(verdict, "metric"), "any") || detector_is_null(detector))
 		return;
-	score_compare(victims, verdict, &right, &wrong);
+	right = is_right(victims, verdict, &wrong);
 	json_array_append_new(c->cells,
 		json_pack("{s:O, s:O, s:O, s:O, s:O?, s:s, s:O, s:b, s:b}", "cell",
 			jget(cell, "cell"), "repeat", jget(cell, "repeat"), "workload",
 			jget(cell, "workload"), "fault", jget(cell, "fault"), "victims", victims,
-			"detector", detector, "verdict", verdict, "right",
-			(right || !victims) && !wrong, "wrong", wrong));
+			"detector", detector, "verdict", verdict, "right", right, "wrong", wrong));
 }
 
 static int score_row(struct scoring *c, const json_t *row, const json_t *cell, struct err *e)
@@ -165,14 +173,14 @@ int scoring_rows(struct store *s, const json_t *rows, json_t **out, struct err *
 			continue;
 		victims = jget(cell, "victims");
 		victims = json_is_null(victims) ? NULL : victims;
-		score_compare(victims, jget(row, "verdict"), &right, &wrong);
+		right = is_right(victims, jget(row, "verdict"), &wrong);
 		json_array_append_new(*out,
 			json_pack("{s:O, s:O, s:O?, s:O, s:O, s:O?, s:O, s:O, s:i, s:i}", "attempt",
 				jget(row, "attempt"), "cell", jget(cell, "cell"), "repeat",
 				jget(cell, "repeat"), "workload", jget(cell, "workload"), "fault",
 				jget(cell, "fault"), "victims", victims, "detector",
 				jget(row, "detector"), "metric", jget(row, "metric"), "right",
-				(right || !victims) && !wrong, "wrong", wrong));
+				right, "wrong", wrong));
 	}
 	return rc;
 }
