@@ -3,18 +3,13 @@
 # came nearest to its threshold or went farthest beyond it; medians over the cells, in milliseconds. For results/*.md.
 set -euo pipefail
 [[ $# -ge 1 && $# -le 2 && ${2-peer-threshold} =~ ^[a-z=(),-]+$ ]] || { echo "usage: ci/margins.sh RUN [DETECTOR] (of scenarios/table1.lua)" >&2; exit 2; }
-db=$1/run.db
-if [ ! -e "$db" ]; then
-	db=$(mktemp)
-	trap 'rm -f "$db"' EXIT
-	zcat "$1/run.db.gz" >"$db"
-fi
-sqlite3 -readonly -separator ' ' "file:$db?immutable=1" "
+"${OUT:-out}/culprit" query --csv "$1" "
 	SELECT fault, substr(workload, 1, instr(workload || '(', '(') - 1), metric, json_extract(s.value, '\$.representative_s'),
 		json_extract(s.value, '\$.deviation_s'), json_extract(s.value, '\$.threshold_s')
-	FROM cell JOIN attempt ON cell = cell.number AND outcome = 'confirmed' JOIN verdict ON attempt = attempt.id,
-		json_each(verdict.verdict, '\$.evidence.servers') s
+	FROM verdicts JOIN attempts ON attempt = attempts.id JOIN cells ON cell = cells.number,
+		json_each(verdict, '\$.evidence.servers') s
 	WHERE detector = '${2-peer-threshold}' AND NOT training AND victims IS NOT NULL AND s.key = json_extract(victims, '\$[0]')" |
+	sed 1d | tr ',' ' ' |
 	awk '
 	function median(list,   v, n, i, j, t) {
 		n = split(list, v, " ")

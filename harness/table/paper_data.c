@@ -5,11 +5,16 @@
 #include "harness/table/paper_impl.h"
 
 /* A cell of a part of the paper that has no row is published as 0. */
-static void put_published(struct grid *g, const struct paper_row *theirs, bool in_paper)
+static void put_published(
+	struct grid *g, const struct paper_row *theirs, bool in_paper, unsigned cells)
 {
-	double tp = theirs ? theirs->tp : 0, fp = theirs ? theirs->fp : 0;
+	double tp = theirs ? theirs->tp : 0, fp = theirs ? theirs->fp : 0, low = NAN, high = NAN;
 
+	if (in_paper && cells)
+		score_interval((unsigned)lround(tp * cells), cells, 0.95, &low, &high);
 	grid_number(g, in_paper ? tp : NAN);
+	grid_number(g, low);
+	grid_number(g, high);
 	grid_number(g, in_paper ? fp : NAN);
 	grid_cell(g,
 		(struct grid_cell){GRID_VALUE,
@@ -23,6 +28,7 @@ void paper_fill(struct paper_view *b, struct grid *g)
 {
 	static const struct grid_column columns[] = {{"detector"}, {"fault"}, {"workload"},
 		{"metric"}, {"published_tp", .flags = GRID_CSV},
+		{"published_tp_low", .flags = GRID_CSV}, {"published_tp_high", .flags = GRID_CSV},
 		{"published_fp", .flags = GRID_CSV}, {"published", .flags = GRID_JSON},
 		{"control", .flags = GRID_JSON, .of = OF_CONTROL}, {"n", .of = OF_N},
 		{"abstained", .of = OF_ABSTAINED}, {"tp", .flags = GRID_RATES, .of = OF_RIGHT},
@@ -47,7 +53,8 @@ void paper_fill(struct paper_view *b, struct grid *g)
 
 		if (s.n || (theirs && paper_by_metric(b, d))) {
 			grid_names(g, SCORE_AXES, at);
-			put_published(g, theirs, !s.control && paper_has(b->p, at[3], at[2]));
+			put_published(g, theirs, !s.control && paper_has(b->p, at[3], at[2]),
+				b->p->cells);
 			tables_score(g, s.n ? &s : NULL, 10);
 		}
 		free(s.delays_s);
