@@ -225,14 +225,15 @@ static void markdown_has_the_halves_side_by_side(void **state)
 static void programs_get_every_cell(void **state)
 {
 	static const char *const rows[] = {
-		"\nby-metric,disk-hog,ddr,dread,1,0,5,0,4,0.800000,",
-		"\nby-metric,disk-hog,postmark,dread,0.9,0.1,2,1,1,0.500000,",
+		"\nby-metric,disk-hog,ddr,dread,1,0.691503,1,0,5,0,4,0.800000,",
+		"\nby-metric,disk-hog,postmark,dread,0.9,0.554984,0.997471,0.1,2,1,1,0.500000,",
 		/* published, not measured */
-		"\nby-metric,disk-hog,ddw,dwrite,0.4,0,0,0,,,,,,,,,,,,,,,,,0,\n",
-		"\nby-metric,disk-hog,ddw,nsread,0,0,2,0,0,0.000000,", /* published as 0 */
-		"\nby-metric,disk-hog,ddw,dread,,,2,0,2,1.000000,",
-		"\nat-last,send-pktloss,ddw,any,,,4,0,4,1.000000,",
-		"\nat-last,none,ddw,any,,,20,0,,,,,0,0.000000,",
+		"\nby-metric,disk-hog,ddw,dwrite,0.4,0.121552,0.737622,0,0,0,,,,,,,,,,,,,,,,,0,\n",
+		/* published as 0 */
+		"\nby-metric,disk-hog,ddw,nsread,0,0,0.308497,0,2,0,0,0.000000,",
+		"\nby-metric,disk-hog,ddw,dread,,,,,2,0,2,1.000000,",
+		"\nat-last,send-pktloss,ddw,any,,,,,4,0,4,1.000000,",
+		"\nat-last,none,ddw,any,,,,,20,0,,,,,0,0.000000,",
 		NULL,
 	};
 	char *csv = render(TABLE_CSV), *text = render(TABLE_JSON), *save = NULL;
