@@ -5,9 +5,10 @@
 -- from where the thread's last call on the file ended and from where the process's did (threads that share a file
 -- front to back are in order); which together cover at least 90 % of the range between the lowest and the highest
 -- byte, and move at most 10 % more than it: each byte about once. Lookups in a database hit some bytes often and
--- others never, and are not meant. From 256 pieces: a disk seeks some milliseconds for each, a second in all. They take 50 us
--- each, or more, on average: the page cache answers in a few, the fastest disks in common use in about 80, and what is
--- in memory anyway (a temporary file) may be gone over in any order.
+-- others never, and are not meant. From 256 pieces: a disk seeks some milliseconds for each, a second in all. On average
+-- they take 20 us each, or more, and 1 us for each 8 KiB: the page cache takes a few, the tracer's own time included,
+-- and copies more than 8 KiB in a us; the fastest disks in common use take about 80, a virtual disk that its host
+-- caches about 40. What is in memory anyway (a temporary file) may be gone over in any order.
 
 return {
 	about = "a file was gone over once in small pieces and out of order",
@@ -32,7 +33,7 @@ return {
 			sum(jumps) * 100 / sum(n) pct, round(sum(ns) / 1e9, 3) s, max(offset + size) - min(offset) range,
 			min(number) number
 		from pieces group by log, pid, file, class
-		having pct > 50 and sum(ns) >= 50000 * sum(n) and sum(size) >= .9 * range order by log, number]],
+		having pct > 50 and sum(ns) >= 20000 * sum(n) + 1000 * sum(moved) / 8192 and sum(size) >= .9 * range order by log, number]],
 	text = "{process} ({pid}) on {node} went over {range} bytes of {path} ({class}) in {calls} pieces of {mean} bytes, "
 		.. "{pct} % of them far from the last one; {s} s",
 	todo = "move the pieces in the order of their offsets and join neighbours, or read it all at once",

@@ -130,9 +130,19 @@ static void test_scattered_io(void **state)
 	scattered(383, 1024);
 	finds("scattered-io", "went over 4194304 bytes of /data/a (read) in 1024 pieces");
 	begin();
+	opened("/data/a", 12);
+	who.service_ns = 45000; /* of a virtual disk that its host caches */
+	scattered(383, 1024);
+	finds("scattered-io", "went over 4194304 bytes of /data/a (read) in 1024 pieces");
+	/* The page cache, of small pieces with a slow tracer, of large ones with a fast one. */
+	begin();
 	opened("/data/in-memory", 12);
 	who.service_ns = 14000;
 	scattered(383, 1024);
+	opened("/data/large", 13);
+	who.service_ns = 25000;
+	for (int i = 0; i < 1024; i++)
+		moved("pread64", (int64_t)(i * 383 % 1024) * 122880, 122880, 122880);
 	who.service_ns = 100;
 	finds_nothing();
 }
