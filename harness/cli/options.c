@@ -19,8 +19,8 @@ struct parse {
 	const struct call *call;
 	int argc, at;
 	char **argv;
-	const struct option_row *texts[64]; /* options with a text that were given */
-	size_t n_texts;
+	const struct option_row *given[64]; /* not by the configuration */
+	size_t n_given;
 };
 
 const struct option_row *option_next(struct option_walk *w)
@@ -155,17 +155,39 @@ static int options_refuse(const struct command *c, const char *option, size_t le
 			      (int)length, option, c->name);
 }
 
-/* Was the option given before with another text? What the configuration says does not count. */
-static bool given_otherwise(
-	struct parse *p, const struct option_row *o, size_t at, const char *value)
+/* Remembers that the option is given; was it before? */
+static bool given_again(struct parse *p, const struct option_row *o)
 {
-	for (size_t i = 0; i < p->n_texts; i++)
-		if (p->texts[i] == o)
-			return strcmp(
-				*(const char **)(void *)((char *)p->call->options + at), value);
-	if (p->n_texts < sizeof(p->texts) / sizeof(p->texts[0]))
-		p->texts[p->n_texts++] = o;
+	for (size_t i = 0; i < p->n_given; i++)
+		if (p->given[i] == o)
+			return true;
+	if (p->n_given < sizeof(p->given) / sizeof(p->given[0]))
+		p->given[p->n_given++] = o;
 	return false;
+}
+
+static bool is_given(const struct parse *p, const char *name)
+{
+	for (size_t i = 0; i < p->n_given; i++)
+		if (!strcmp(p->given[i]->name, name))
+			return true;
+	return false;
+}
+
+/* Refuses options that mean nothing next to each other: 0, or an exit code. */
+static int check_company(const struct parse *p)
+{
+	for (size_t i = 0; i < p->n_given; i++) {
+		const struct option_row *o = p->given[i];
+
+		if (o->needs && !is_given(p, o->needs))
+			return usage(p->call->command, "--%s needs --%s", o->name, o->needs);
+		for (size_t k = 0; o->allows && k < p->n_given; k++)
+			if (k != i && word_index(o->allows, p->given[k]->name) < 0)
+				return usage(p->call->command, "--%s means nothing with --%s",
+					p->given[k]->name, o->name);
+	}
+	return 0;
 }
 
 /* Sets the option whose field is at 'at'. 'value' is what stands in the same word, or NULL. 0, or
@@ -173,7 +195,8 @@ static bool given_otherwise(
 static int options_take(struct parse *p, const struct option_row *o, size_t at, const char *value)
 {
 	const struct command *c = p->call->command;
-	bool wants = option_takes_value(o);
+	void *field = (char *)p->call->options + at;
+	bool wants = option_takes_value(o), again = given_again(p, o);
 	struct err e;
 
 	if (o->optional && !value && !(p->at < p->argc && isdigit((unsigned char)*p->argv[p->at])))
@@ -184,10 +207,10 @@ static int options_take(struct parse *p, const struct option_row *o, size_t at, 
 		return usage(c, "--%s needs a value: --%s %s", o->name, o->name, o->value);
 	if (wants && !value)
 		value = p->argv[p->at++];
-	if (o->type == OPTION_TEXT && given_otherwise(p, o, at, value))
+	if (o->type == OPTION_TEXT && again && strcmp(*(char **)field, value))
 		return usage(c, "--%s is given twice, with '%s' and with '%s'; it takes one value",
-			o->name, *(const char **)(void *)((char *)p->call->options + at), value);
-	if (set_field(o, (char *)p->call->options + at, value, &e))
+			o->name, *(char **)field, value);
+	if (set_field(o, field, value, &e))
 		return usage(c, "--%s %s", o->name, e.text);
 	return 0;
 }
@@ -237,10 +260,11 @@ static int check_arguments(const struct call *call)
 		return usage(c, "'%s' is not one of %s", call->args[0], c->words);
 	if (call->n >= c->min)
 		return 0;
-	snprintf(first, sizeof(first), "%.*s", (int)strcspn(c->arguments, " "), c->arguments);
+	snprintf(first, sizeof(first), "%.*s", (int)strcspn(c->arguments, " \n"), c->arguments);
 	for (char *p = first; *p; p++)
 		*p = (char)tolower((unsigned char)*p);
-	return usage(c, "which %s? 'culprit %s %s'", first, c->name, c->arguments);
+	return usage(c, "which %s? 'culprit %s %.*s'", first, c->name,
+		(int)strcspn(c->arguments, "\n"), c->arguments);
 }
 
 int options_parse(struct call *c, int argc, char **argv, int *code)
@@ -265,6 +289,8 @@ int options_parse(struct call *c, int argc, char **argv, int *code)
 		}
 	}
 	argv[c->n] = NULL;
+	if (!*code)
+		*code = check_company(&p);
 	if (!*code)
 		*code = check_arguments(c);
 	return *code != 0;

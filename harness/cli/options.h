@@ -36,7 +36,9 @@ struct option_row {
 	/* 0, or -EINVAL with a sentence that follows the option's name: "takes ..., not '...'". */
 	int (*set)(void *field, const char *text, struct err *e);
 	const struct option_row *group;
-	bool optional; /* the value is a number and may be left out: then 'text' is NULL */
+	bool optional;      /* the value is a number and may be left out: then 'text' is NULL */
+	const char *needs;  /* the option without which it means nothing, or NULL */
+	const char *allows; /* of a mode of the command: which others mean anything in it, "a|b" */
 };
 
 struct option_list {

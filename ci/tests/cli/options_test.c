@@ -56,17 +56,20 @@ static const char *sample(const struct option_row *o, char *text, size_t size)
  * Returns the exit code; '*changed': the options are not what they were. */
 static int parse(const struct command *c, const struct option_row *o, int form, bool *changed)
 {
-	char first[400], value[64], *options = calloc(2, c->size + 1), *argv[16] = {(char *)"x"};
-	const char *text = sample(o, value, sizeof(value));
+	char first[400], needed[400], value[64], *options = calloc(2, c->size + 1),
+						 *before = options + c->size + 1,
+						 *argv[16] = {(char *)"x"};
+	const char *text = sample(o, value, sizeof(value)), *other = "other";
 	bool takes = o->type != OPTION_FLAG && (o->type != OPTION_CALL || o->value);
 	struct call call = {.command = c, .options = options};
+	struct option_walk w;
 	int argc = 1, code, handled;
 
 	if (!strcmp(c->name, "log") && !strcmp(o->name, "by"))
 		text = "call,path";
 	if (c->defaults)
 		memcpy(options, c->defaults, c->size);
-	memcpy(options + c->size + 1, options, c->size);
+	memcpy(before, options, c->size);
 	if (form == 2)
 		snprintf(first, sizeof(first), "-%c", o->letter);
 	else
@@ -75,12 +78,23 @@ static int parse(const struct command *c, const struct option_row *o, int form, 
 	argv[argc++] = first;
 	if (takes && form != 1)
 		argv[argc++] = (char *)text;
+	if (o->needs) { /* a flag, or an option with a text */
+		w = (struct option_walk){c->options};
+		snprintf(needed, sizeof(needed), "--%s", o->needs);
+		argv[argc++] = needed;
+		if (option_takes_value(option_find(&w, o->needs, strlen(o->needs), 0))) {
+			argv[argc++] = (char *)other;
+			memcpy(before + w.at, &other, sizeof(other));
+		} else {
+			before[w.at] = true;
+		}
+	}
 	for (int i = 0; i < c->min; i++)
 		argv[argc++] = (char *)(c->words ? "fault" : "argument");
 	handled = options_parse(&call, argc, argv, &code);
 	assert_int_equal(handled, code != 0);
 	assert_true(code || call.n == c->min);
-	*changed = memcmp(options, options + c->size + 1, c->size) != 0;
+	*changed = memcmp(options, before, c->size) != 0;
 	options_clear(c->options, options);
 	free(options);
 	return code;
@@ -274,6 +288,7 @@ static void wrong_words_are_refused(void **state)
 		{&report_command, {NULL}, "which run? 'culprit report RUN [OTHER ...]'"},
 		{&resume_command, {"a", "b"}, "'b' is one argument too many"},
 		{&list_command, {"fault"}, "'fault' is not one of scenarios|faults|workloads"},
+		{&log_command, {NULL}, "which file? 'culprit log FILE'\n"},
 		{&resume_command, {"a\n", "--", "b\n\033[2J"},
 			"'b\\n\\x1b[2J' is one argument too many"},
 	};
