@@ -10,7 +10,7 @@ faults=$(printf ", '%s'" "$@")
 {
 	"$culprit" query --csv "$run" "SELECT 'cell', cell, fault, wrong FROM scores WHERE detector = '$detector' AND metric = 'any'
 		AND substr(workload, 1, instr(workload || '(', '(') - 1) = '$workload' AND fault IN (${faults#, }) ORDER BY cell" | sed 1d
-	"$culprit" samples "$run" | grep ",$metric,"
+	"$culprit" query --samples "$run" | grep ",$metric,"
 } | awk -F, '
 	$1 == "cell" { list[++n] = $2; fault[$2] = $3; wrong[$2] = $4; next }
 	$1 in fault { calls[$1] += $6; sum[$1] += $7; if ($8 > longest[$1]) longest[$1] = $8 }

@@ -15,7 +15,7 @@ csv() {
 	for m in disk_reads disk_writes disk_read_time_s disk_write_time_s disk_read_bytes disk_written_bytes disk_busy_s; do
 		metrics+=(--metric "$m")
 	done
-	"$culprit" samples "$run" --wide "${metrics[@]}"
+	"$culprit" query --samples "$run" --wide "${metrics[@]}"
 }
 
 # The first victim has other reads all the time, the second in bursts (results/fleet/example-two.lua).

@@ -86,7 +86,7 @@ recorded() {
 	mkdir -p "$results"
 	for run in "$@"; do
 		mkdir -p "$tmp/cells"
-		"$culprit" samples "$run" | perl $here/fleet_recorded.pl convert "$tmp/cells"
+		"$culprit" query --samples "$run" | perl $here/fleet_recorded.pl convert "$tmp/cells"
 		"$trial" findings "$tmp"/cells/*.csv >"$tmp/findings.csv"
 		"$culprit" table "$run" --tap >"$tmp/tap" || [ $? = 1 ]
 		perl $here/fleet_recorded.pl score "$tmp/tap" "$tmp/findings.csv" >"$results/recorded-$(basename "$run").csv"

@@ -1,11 +1,11 @@
 # Recorded runs as fleets of servers: one CSV file a cell, and the score of what was found in them.
 #
-#     culprit samples RUN | fleet_recorded.pl convert DIR
+#     culprit query --samples RUN | fleet_recorded.pl convert DIR
 #     fleet_recorded.pl score TAP FINDINGS          TAP: culprit table RUN --tap; FINDINGS: fleet_public_trial findings
 use strict;
 use warnings;
 
-# Column: what is declared of it, and the metric of 'culprit samples' that it is the sum, count or mean of.
+# Column: what is declared of it, and the metric of 'culprit query --samples' that it is the sum, count or mean of.
 my @columns = (
 	(map { [ "${_}_s", "unit=s worse=more kind=amount per=${_}s", $_, "sum" ], [ "${_}s", "worse=load", $_, "count" ] }
 		qw(dread dwrite nsread ncread)),

@@ -20,7 +20,7 @@ check "systemd watches it again" on "$victim" '[ "$(systemctl show --value -p Ac
 
 # What was measured under the fault, of the victim and of the other server with most of it.
 measured() { # FAULT METRIC
-	culprit samples "$tmp/stock" --cell "$(sql stock "SELECT number FROM cell WHERE fault LIKE '%$1%'")" --metric "$2" |
+	culprit query --samples "$tmp/stock" --cell "$(sql stock "SELECT number FROM cell WHERE fault LIKE '%$1%'")" --metric "$2" |
 		awk -F, -v victim="$(victim_of "$1")" 'NR > 1 { v[$4] += $7 } END { for (s in v) if (s != victim && v[s] > most) most = v[s]; print v[victim] + 0, most + 0 }'
 }
 read -r own most < <(measured io-max process_io_pressure_s)

@@ -156,8 +156,8 @@ static int diagnose_check(const struct options *o, int n)
 		return complain("which run? 'culprit diagnose runs/NAME', or --csv FILE");
 	if (!series && fleet_named(o))
 		return complain("the detector 'fleet' judges series, not runs; give it those of a "
-				"cell: 'culprit samples RUN --cell N --metric NAME | culprit "
-				"diagnose --csv - --time second --value-column sum'");
+				"cell: 'culprit query --samples RUN --cell N --metric NAME | "
+				"culprit diagnose --csv - --time second --value-column sum'");
 	if (!series)
 		return name ? complain("--%s needs --csv or --prometheus", name) : 0;
 	if (o->cell)

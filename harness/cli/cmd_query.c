@@ -1,17 +1,25 @@
-/* culprit query: logs and runs, asked in SQL where they lie. */
+/* culprit query: logs and runs, asked in SQL where they lie; a run's measurements. */
 #include <errno.h>
 #include <string.h>
 
 #include "diag/ship/remote.h"
+#include "harness/base/jget.h"
 #include "harness/base/outfile.h"
+#include "harness/base/text.h"
 #include "harness/cli/ship.h"
 #include "harness/cli/cmd.h"
 #include "harness/table/rows.h"
 #include "harness/cli/subject.h"
 #include "harness/run/signals.h"
+#include "harness/store/samples_wide.h"
+
+struct taken {
+	bool of[METRIC_COUNT], some; /* 'some': not all */
+};
 
 struct options {
-	bool csv, json, schema, no_index, stats;
+	bool csv, json, schema, no_index, stats, samples, wide;
+	struct taken metrics;
 	long cell, recording, limit;
 	double timeout_s, slot_s;
 	const char *on;
@@ -144,6 +152,98 @@ static int run_on(const struct call *c)
 	return code;
 }
 
+/* ---- --samples ---- */
+
+struct printing {
+	const struct taken *metrics;
+	long long cell, number;
+};
+
+static int print_series(void *ctx, const char *metric, const char *server,
+	const struct sample *samples, size_t n, struct err *e)
+{
+	const struct printing *p = ctx;
+	enum metric m;
+
+	(void)e;
+	if (p->metrics->some && (metric_from_name(metric, &m) || !p->metrics->of[m]))
+		return 0;
+	for (size_t i = 0; i < n; i++) {
+		printf("%lld,%lld,", p->cell, p->number);
+		text_print_csv(stdout, metric, false);
+		putchar(',');
+		text_print_csv(stdout, server, false);
+		printf(",%d,%llu,%.17g,%.17g,%llu\n", samples[i].second,
+			(unsigned long long)samples[i].count, samples[i].sum_s, samples[i].max_s,
+			(unsigned long long)samples[i].bytes);
+	}
+	return 0;
+}
+
+static int print_long(struct store *s, const struct options *o, struct err *e)
+{
+	json_auto_t *rows = NULL;
+	json_t *row;
+	bool found = false;
+	size_t i;
+	int rc = store_rows(s, ROWS_CONFIRMED, 0, &rows, e);
+
+	json_array_foreach(rows, i, row)
+		found = found || !o->cell || o->cell == jget_int(row, "cell");
+	if (!rc && o->cell && !found)
+		rc = err_set(e, -ENOENT, "the run has no confirmed cell %ld", o->cell);
+	if (!rc)
+		puts("cell,attempt,metric,server,second,count,sum,max,bytes");
+	json_array_foreach(rows, i, row) {
+		struct printing p = {.metrics = &o->metrics,
+			.cell = jget_int(row, "cell"),
+			.number = jget_int(row, "number")};
+
+		if (rc || (o->cell && o->cell != p.cell))
+			continue;
+		rc = store_samples(s, jget_int(row, "attempt"), print_series, &p, e);
+	}
+	return rc;
+}
+
+static int print_wide(struct store *s, const struct options *o, struct err *e)
+{
+	bool taken[METRIC_COUNT];
+
+	for (int m = 0; m < METRIC_COUNT; m++)
+		taken[m] = !o->metrics.some || o->metrics.of[m];
+	return samples_wide(s, taken, o->cell, e);
+}
+
+static int set_metric(void *field, const char *text, struct err *e)
+{
+	struct taken *metrics = field;
+	enum metric m;
+
+	if (metric_from_name(text, &m))
+		return err_set(e, -EINVAL,
+			"takes a metric, not '%s'; 'culprit list metrics' lists them", text);
+	metrics->of[m] = metrics->some = true;
+	return 0;
+}
+
+static int print_samples(const struct call *c)
+{
+	const struct options *o = c->options;
+	struct store *s = NULL;
+	struct err e;
+	int code = CULPRIT_EXIT_OK;
+
+	if (c->n != 1)
+		return cmd_fail("query", CULPRIT_EXIT_USAGE,
+			"--samples takes one run, and no SQL: culprit query --samples RUN");
+	if (store_open(c->args[0], &s, &e) ||
+		(o->wide ? print_wide(s, o, &e) : print_long(s, o, &e)))
+		code = cmd_error("query", &e, ERR_USAGE);
+	store_close(s);
+	return code;
+}
+
 static int cli_query_run(const struct call *c)
 {
 	const struct options *o = c->options;
@@ -157,6 +257,8 @@ static int cli_query_run(const struct call *c)
 
 	if (o->schema)
 		return print_schema(o);
+	if (o->samples)
+		return print_samples(c);
 	if (o->csv && o->json)
 		return cmd_fail("query", CULPRIT_EXIT_USAGE, "either --csv or --json");
 	if (o->on)
@@ -176,7 +278,7 @@ static int cli_query_run(const struct call *c)
 static const struct option_row rows[] = {
 	{"csv", 0, OPTION_FLAG, AT(csv), NULL, "print CSV, with a line of names"},
 	{"json", 0, OPTION_FLAG, AT(json), NULL, "print one JSON object per line"},
-	{"cell", 0, OPTION_WHOLE, AT(cell), "N", "of a run: only this cell's logs", 1, 1e9},
+	{"cell", 0, OPTION_WHOLE, AT(cell), "N", "of a run: only this cell", 1, 1e9},
 	{"recording", 0, OPTION_WHOLE, AT(recording), "N",
 		"of a run: only what flight recorders wrote, the N-th time in each cell", 1, 1e3},
 	{"limit", 0, OPTION_WHOLE, AT(limit), "N", "print at most so many rows", 1, 1e15},
@@ -188,6 +290,15 @@ static const struct option_row rows[] = {
 		"print the tables and their columns, and end (with --csv or --json: for programs)"},
 	{"no-index", 0, OPTION_FLAG, AT(no_index), NULL,
 		"read logs from their beginning; neither use nor make an index"},
+	{"samples", 0, OPTION_FLAG, AT(samples), NULL,
+		"without SQL: print as CSV what was measured in the run's confirmed cells",
+		.allows = "cell|csv|metric|wide"},
+	{"metric", 0, OPTION_CALL, AT(metrics), "NAME",
+		"with --samples: only this metric; may be repeated", .set = set_metric,
+		.needs = "samples"},
+	{"wide", 0, OPTION_FLAG, AT(wide), NULL,
+		"with --samples: as 'culprit diagnose --csv' reads it, a column for each metric",
+		.needs = "samples"},
 	{"stats", 0, OPTION_FLAG, AT(stats), NULL,
 		"say how many blocks of logs were read, and how many an index spared"},
 	{"on", 0, OPTION_TEXT, AT(on), "URL",
@@ -199,7 +310,8 @@ static const struct option_row rows[] = {
 
 const struct command query_command = {.name = "query",
 	.summary = "ask logs and runs in SQL",
-	.arguments = "LOG ... SQL\nRUN|CORPUS SQL\n--on clickhouse://HOST:PORT/DATABASE SQL",
+	.arguments = "LOG ... SQL\nRUN|CORPUS SQL\n--on clickhouse://HOST:PORT/DATABASE SQL\n"
+		     "--samples RUN|CORPUS",
 	.about = "Runs one SELECT of SQLite over trace logs, or over all logs of a run's attempts. "
 		 "They are read where they lie; nothing is copied or changed. 'culprit query "
 		 "--schema' lists the tables: events (system calls), totals (so, summed up), "
@@ -209,11 +321,16 @@ const struct command query_command = {.name = "query",
 		 "basename(path).\n\n"
 		 "Conditions on time_ns, t, phase, cell, attempt, node, log, owner, pid, tid, "
 		 "call, class, errno, result and service_ns spare work. Of logs of 1 MiB and more "
-		 "an index is kept in ~/.cache/culprit/index; it can be removed at any time.",
+		 "an index is kept in ~/.cache/culprit/index; it can be removed at any time.\n\n"
+		 "--samples prints the columns cell, attempt, metric, server, second, count, sum, "
+		 "max and bytes; 'culprit list metrics' defines the metrics. cells/0012.2 is "
+		 "attempt 2 at cell 12. A second without a row was not measured.",
 	.examples = "culprit query LOG \"select call, sum(calls) from totals group by call\"\n"
 		    "culprit query RUN \"select node, max(max_ns) from totals group by node\"\n"
 		    "culprit query RUN \"select detector, sum(right) from scores group by 1\"\n"
-		    "culprit query --csv RUN \"select * from events where errno is not null\"",
+		    "culprit query --csv RUN \"select * from events where errno is not null\"\n"
+		    "culprit query --samples RUN --metric dread\n"
+		    "culprit query --samples RUN --wide --cell 5 | culprit diagnose --csv -",
 	.exits = "0 asked; 2 usage error, wrong SQL, calls are asked of logs without, or a log is "
 		 "damaged or cut short (what could be read is printed); 3 the time limit, an "
 		 "interrupt, or the output cannot be written.",

@@ -200,7 +200,7 @@ const struct command report_command = {.name = "report",
 		 "With OTHER runs, the report of the first one also compares it with them, as "
 		 "'culprit table' does. Shards of one run ('culprit run --shard') are shown as "
 		 "that run.\n\n"
-		 "Measurements are shown to three digits; 'culprit samples' prints all. Above "
+		 "Measurements have three digits; 'culprit query --samples' prints all. Above "
 		 "10 MB the largest values of readings, and the gates that attempts passed, are "
 		 "left out. Of a corpus, the detectors of its scenario judge anew.\n\n"
 		 "The file holds host names and the scenario, but not the inventory.",

@@ -110,7 +110,6 @@ const struct command *const commands[] = {
 	&diagnose_command,
 	&watch_command,
 	&slow_command,
-	&samples_command,
 	&corpus_command,
 	&new_command,
 	&list_command,

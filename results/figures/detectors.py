@@ -3,7 +3,7 @@
 
     results/figures/detectors.py [FOLDER]      default: results/figures (make figures does that)
 
-Needs Python 3 and nothing else. Measurements come from `culprit samples`, verdicts and their evidence from `culprit diagnose`, both of
+Needs Python 3 and nothing else. Measurements come from `culprit query --samples`, verdicts and their evidence from `culprit diagnose`, both of
 $OUT/culprit; the truth (victim, onset) from the corpus' own database. What is drawn is computed here, from the definitions, and
 not by the detectors: each figure is refused if it is not what the detector says of that cell.
 """
@@ -52,7 +52,7 @@ class Cell:
 					"SELECT kind, server, client, time_s, detail FROM event WHERE attempt = ? ORDER BY number", (attempt,))
 				if time_s < self.seconds]
 			db.close()
-		self.samples = list(csv.DictReader(io.StringIO(culprit("samples", self.corpus, "--cell", str(number)))))
+		self.samples = list(csv.DictReader(io.StringIO(culprit("query", "--samples", self.corpus, "--cell", str(number)))))
 		self.servers = sorted({row["server"] for row in self.samples})
 		self.victim, = json.loads(victims)
 		self.onset, self.offset = (onset - start) / 1e9, min((offset - start) / 1e9, self.seconds)

@@ -206,7 +206,7 @@ diagnose $corpus
 diagnose $corpus --json
 diagnose --csv series.csv
 report $corpus -o -
-samples $corpus
+query --samples $corpus
 log log
 log -c log
 log --json log
@@ -245,10 +245,10 @@ if command -v sqlite3 >/dev/null; then
 	sqlite3 untrained/run.db "DELETE FROM attempt WHERE cell IN (SELECT number FROM cell WHERE training); DELETE FROM cell WHERE training"
 	check "no training cells" refuses "add 'training' to the scenario" diagnose untrained --detector peer-threshold
 
-	# The attempt that samples prints is the one in the folder's name: cells/0005.3.
+	# The attempt that --samples prints is the one in the folder's name: cells/0005.3.
 	gunzip -c "$corpora/ci/run.db.gz" >untrained/run.db
 	sqlite3 untrained/run.db "UPDATE attempt SET number = 3 WHERE cell = 5"
-	check "samples prints the cell's attempt" [ "$("$culprit" samples untrained --cell 5 --metric dread | cut -d, -f1,2 | sort -u | xargs)" = "5,3 cell,attempt" ]
+	check "samples prints the cell's attempt" [ "$("$culprit" query --samples untrained --cell 5 --metric dread | cut -d, -f1,2 | sort -u | xargs)" = "5,3 cell,attempt" ]
 else
 	ok "training cells without a confirmed attempt # SKIP no sqlite3"
 fi

@@ -17,7 +17,7 @@ exits() { # CODE COMMAND...: its complaints go to $tmp/said
 full() { "$@" >/dev/full; }
 corpus=results/corpora/errors
 for words in --version help --help "help run" "run --help" list "list --json" "list metrics" "lab --help" \
-	"table $corpus" "samples $corpus --cell 1" "report $corpus -o -" "help --man" "help --completion zsh"; do
+	"table $corpus" "query --samples $corpus --cell 1" "report $corpus -o -" "help --man" "help --completion zsh"; do
 	# shellcheck disable=SC2086 # words
 	check "$words > /dev/full: 3" exits 3 full "$culprit" $words
 	check "... and says so once" [ "$(wc -l <"$tmp/said")" = 1 ]

@@ -28,8 +28,8 @@ echo 'return { table = { details = false } }' >other.lua
 check "\$CULPRIT_CONFIG before both; false leaves an option off" like plain env XDG_CONFIG_HOME="$tmp/xdg" CULPRIT_CONFIG=other.lua "$culprit" table "$corpus"
 echo 'return { table = { cells = "5-9" }, ["lab up"] = { servers = 6 } }' >"$own"
 check "options with a form of their own" bash -c "'$culprit' table '$corpus' | grep -q 'scored here: cells 5 to 9 alone'"
-echo 'return { samples = { cell = 5 } }' >"$own"
-check "numbers" [ "$("$culprit" samples "$corpus" --metric dread | cut -d, -f1 | sort -u | xargs)" = "5 cell" ]
+echo 'return { query = { cell = 5 } }' >"$own"
+check "numbers" [ "$("$culprit" query --samples "$corpus" --metric dread | cut -d, -f1 | sort -u | xargs)" = "5 cell" ]
 
 refuses() { # PATTERN TEXT [COMMAND...]: exit code 2 and one line
 	local said code want=$1

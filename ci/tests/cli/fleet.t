@@ -127,7 +127,7 @@ check "... and with training" refused "--report is an option" --csv ill.csv --tr
 check "training for fleet" refused "no --train" --csv ill.csv --detector fleet --train well.csv
 check "fleet and another" refused "given alone" --csv ill.csv --detector fleet --detector peer-robust
 check "another and fleet" refused "given alone" --csv ill.csv --detector peer-robust --detector fleet
-check "fleet on a run says how it judges a cell" refused "samples RUN --cell N" run --detector fleet
+check "fleet on a run says how it judges a cell" refused "query --samples RUN --cell N" run --detector fleet
 check "fleet is listed" bash -c '"$1" list detectors | grep -q "^  fleet .*peers"' - "$culprit"
 check "... apart from the detectors of runs" bash -c '"$1" list --json | grep -q series_detectors' - "$culprit"
 check "parameters in the detector's name" refused "options such as --least" --csv ill.csv --detector fleet,least=2

@@ -289,6 +289,9 @@ static void wrong_words_are_refused(void **state)
 		{&resume_command, {"a", "b"}, "'b' is one argument too many"},
 		{&list_command, {"fault"}, "'fault' is not one of scenarios|faults|workloads"},
 		{&log_command, {NULL}, "which file? 'culprit log FILE'\n"},
+		{&query_command, {"--wide", "x"}, "--wide needs --samples"},
+		{&query_command, {"--samples", "--json", "x"},
+			"--json means nothing with --samples"},
 		{&resume_command, {"a\n", "--", "b\n\033[2J"},
 			"'b\\n\\x1b[2J' is one argument too many"},
 	};

@@ -23,7 +23,7 @@ check "... in 80 columns" is "$("$culprit" list metrics | awk 'length > 80')" ""
 check "the list of all kinds leaves them out" is "$("$culprit" list | grep -c disk_queue_s)" 0
 
 # What was measured
-"$culprit" samples "$sampled" >"$tmp/all.csv"
+"$culprit" query --samples "$sampled" >"$tmp/all.csv"
 sqlite3 "$tmp/all.db" "CREATE TABLE sample (cell INTEGER, attempt INTEGER, metric TEXT, server TEXT, second INTEGER, count INTEGER, sum REAL, max REAL, bytes INTEGER)" \
 	".import --csv --skip 1 $tmp/all.csv sample"
 check "samples are printed, of every cell, metric and server" \
@@ -32,13 +32,13 @@ check "a client reading counts two clients, and its largest value is at most its
 	is "$(sqlite3 "$tmp/all.db" "SELECT min(max <= sum) || max(count) FROM sample WHERE metric = 'client_tcp_sent_bytes'")" 12
 check "the hog is visible in the victim's disk queue" \
 	is "$(sqlite3 "$tmp/all.db" "SELECT server FROM sample WHERE cell = 3 AND metric = 'disk_queue_s' GROUP BY 1 ORDER BY sum(sum) DESC LIMIT 1")" s2
-check "one cell and metric" is "$("$culprit" samples "$sampled" --cell 3 --metric disk_queue_s | cut -d, -f1,3 | sort -u | tr '\n' ' ')" \
+check "one cell and metric" is "$("$culprit" query --samples "$sampled" --cell 3 --metric disk_queue_s | cut -d, -f1,3 | sort -u | tr '\n' ' ')" \
 	"3,disk_queue_s cell,metric "
-check "a cell that is not there: 2" exits 2 "$culprit" samples "$sampled" --cell 99
+check "a cell that is not there: 2" exits 2 "$culprit" query --samples "$sampled" --cell 99
 check "... and says so" says "no confirmed cell 99"
-check "an unknown metric: 2" exits 2 "$culprit" samples "$sampled" --metric dreads
-check "--help" exits 0 "$culprit" samples --help
-check "no run: 2" exits 2 "$culprit" samples
+check "an unknown metric: 2" exits 2 "$culprit" query --samples "$sampled" --metric dreads
+check "--help" exits 0 "$culprit" query --samples --help
+check "no run: 2" exits 2 "$culprit" query --samples
 
 # Detectors
 cat >"$tmp/queue.lua" <<'LUA'

@@ -16,7 +16,7 @@ nothing() { is "$1" ""; }
 
 # A run packs its samples; as a table they can be queried.
 unpack() {
-	"$culprit" samples "$1" >"$1/samples.csv" && [ "$(wc -l <"$1/samples.csv")" -gt 100 ] &&
+	"$culprit" query --samples "$1" >"$1/samples.csv" && [ "$(wc -l <"$1/samples.csv")" -gt 100 ] &&
 		sqlite3 "$1/samples.db" "CREATE TABLE sample (cell INTEGER, attempt INTEGER, metric TEXT, server TEXT, second INTEGER,
 			count INTEGER, sum_s REAL, max_s REAL, bytes INTEGER)" ".import --csv --skip 1 $1/samples.csv sample"
 }

@@ -42,7 +42,7 @@ return {
 EOF
 "$culprit" run -o "$work/run" "$work/ceph.lua" >"$work/said" 2>&1
 is "run: every cell is confirmed" "$(grep -c 'confirmed' <(grep '^\[' "$work/said"))" 5
-"$culprit" samples "$work/run" | tail -n +2 >"$work/samples.csv"
+"$culprit" query --samples "$work/run" | tail -n +2 >"$work/samples.csv"
 ratio=$(sqlite3 "$work/run/run.db" "CREATE TEMP TABLE sample (cell INTEGER, attempt INTEGER, metric TEXT, server TEXT, second INTEGER,
 	count INTEGER, sum REAL, max REAL, bytes INTEGER)" ".mode csv" ".import $work/samples.csv sample" "
 	WITH a AS (SELECT cell.number AS number, victims->>0 AS victim, (onset_ns - start_ns) / 1000000000 AS onset, (offset_ns - start_ns) / 1000000000 AS ends

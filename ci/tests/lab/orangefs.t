@@ -54,7 +54,7 @@ S
 is "three cells run" $? 0
 sed 's/^/# /' said
 is "all are confirmed" "$(sqlite3 cells/run.db "SELECT count(DISTINCT cell) FROM attempt WHERE outcome = 'confirmed'")" 3
-"$culprit" samples cells | tail -n +2 >samples.csv
+"$culprit" query --samples cells | tail -n +2 >samples.csv
 is "responses are short, and what follows them in strips of 64 KiB is bulk data" "$(awk -F, '{ n[$3] += $6; bytes[$3] += $9 }
 	END { print (bytes["ncread"] / n["ncread"] < 1000), (bytes["ncbulk"] / n["ncbulk"] > 65536), (n["ncread"] >= n["ncbulk"]) }' samples.csv)" "1 1 1"
 ratio=$(sqlite3 cells/run.db "CREATE TEMP TABLE sample (cell INTEGER, attempt INTEGER, metric TEXT, server TEXT, second INTEGER, count INTEGER,

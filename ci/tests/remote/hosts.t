@@ -99,7 +99,7 @@ check "one that needs a spare disk, too" bash -c 'tr -s "\n " " " <said.2 | grep
 check "one that needs neither can run" grep -q 'receive-pktloss *can run' said.2
 check "doctor fits 80 columns" awk 'length > 80 { bad = 1; print } END { exit bad }' said.2
 check "one cell ran and is confirmed" grep -q '1 of 1 cells confirmed' said.3
-check "the bricks' writes were measured" [ "$("$culprit" samples runs/* --metric dwrite | wc -l)" -gt 1 ]
+check "the bricks' writes were measured" [ "$("$culprit" query --samples runs/* --metric dwrite | wc -l)" -gt 1 ]
 check "nothing was left to undo" [ "$(grep -c 'clean$' said.4)" = 4 ]
 
 # A host that was set up anew: its key is another one.

@@ -60,7 +60,7 @@ return { name = "own", workloads = { "ddr" }, faults = { "cpu-hog", { "memory-ho
 L
 run own >"$tmp/said" 2>&1
 is "both faults are verified" "$(sqlite3 "$tmp/own/run.db" "SELECT count(DISTINCT cell) FROM attempt WHERE outcome = 'confirmed'")" 2
-"$culprit" samples "$tmp/own" >"$tmp/own.csv"
+"$culprit" query --samples "$tmp/own" >"$tmp/own.csv"
 most() { # FAULT METRIC [-1]: the largest value, or the least, of the victim and of the others
 	sqlite3 "$tmp/own/run.db" "SELECT number || ',' || (victims->>0) FROM cell WHERE fault LIKE '$1%'" |
 		awk -F, -v m="$2" -v sign="${3:-1}" 'BEGIN { most[0] = most[1] = -1e300 } NR == FNR { cell = $1; victim = $2; next }

@@ -123,7 +123,7 @@ check "the victim's line is drawn" line victim s1
 check "another server's is" line line0 s2
 browser_eval 'document.querySelector("#panel-2 figure details").open = true' >/dev/null
 check "values as a table, on demand" browser_wait 'document.querySelector("#panel-2 figure table")'
-"$culprit" samples "$tmp/errors" --metric dwrite | awk -F, '$1 == 2 { printf "%d %s %.1f\n", $5, $4, $7 / $6 * 1000 }' |
+"$culprit" query --samples "$tmp/errors" --metric dwrite | awk -F, '$1 == 2 { printf "%d %s %.1f\n", $5, $4, $7 / $6 * 1000 }' |
 	sort >"$tmp/samples"
 browser_eval 'const t = document.querySelector("#panel-2 figure table"), heads = [...t.tHead.rows[0].cells].map((c) => c.textContent.split(" ")[0]);
 	return [...t.tBodies[0].rows].flatMap((r) => [...r.cells].slice(1).map((c, i) => [parseInt(r.cells[0].textContent), heads[i + 1],
@@ -294,7 +294,7 @@ metric=$(evidence 'evidence.scores.metrics[0]')
 check "packet loss opens on what the verdict rests on" is "$(browser_eval "return document.querySelector('#panel-$cell figure select').value")" "$metric"
 check "... which is not a service time" is "${metric##*_}" segments
 check "a heat map: a field for each sample" is "$(browser_eval "return document.querySelectorAll('#panel-$cell .heat-map svg rect').length")" \
-	"$("$culprit" samples "$tmp/charted" --metric "$metric" | awk -F, -v cell="$cell" '$1 == cell' | wc -l)"
+	"$("$culprit" query --samples "$tmp/charted" --metric "$metric" | awk -F, -v cell="$cell" '$1 == cell' | wc -l)"
 victim=$(sqlite3 "$tmp/charted/run.db" "SELECT json_extract(victims, '\$[0]') FROM cell WHERE number = $cell")
 check "what happened: phases and marks" holds "[...document.querySelectorAll('#panel-$cell .phase title, #panel-$cell .step title')].map((e) => e.textContent.replace(/ at .*/, '')).join()" \
 	"before,fault on $victim,after,verified,undone"
@@ -309,7 +309,7 @@ check "all metrics beside one another" browser_wait "document.querySelectorAll('
 check "... as many as the metric's list has" holds "document.querySelectorAll('#panel-$cell .small').length === document.querySelector('#panel-$cell figure select').options.length"
 browser_eval "[...document.querySelectorAll('#panel-$cell .small button')].find((b) => b.textContent === 'disk_busy_s').click()" >/dev/null
 check "... each shown large by a click" holds "document.querySelector('#panel-$cell [role=img]').getAttribute('aria-label').startsWith('disk_busy_s, total')"
-check "commands for more" holds "[...document.querySelectorAll('#panel-$cell .commands code')].map((e) => e.textContent).join('|')" "culprit samples charted|culprit diagnose charted --cell $cell --evidence"
+check "commands for more" holds "[...document.querySelectorAll('#panel-$cell .commands code')].map((e) => e.textContent).join('|')" "culprit query --samples charted|culprit diagnose charted --cell $cell --evidence"
 browser_eval 'fillCell(rows_of_cells.find((r) => r.cell.number === 1))' >/dev/null
 check "a timeline beside the report is linked to" browser_wait 'document.querySelector("#panel-1 .further a")?.getAttribute("href") === "charted-cell1.html"'
 

@@ -192,7 +192,7 @@ function shellWord(word) {
 /* What else there is to see of this cell: pages next to this one, and commands. */
 function further(cell, attempt) {
 	const name = shellWord(run.run), page = own(run.pages, String(cell.number));
-	const commands = [["its measurements", "culprit samples " + name],
+	const commands = [["its measurements", "culprit query --samples " + name],
 		attempt.outcome === "confirmed" && !cell.training ? ["its verdicts anew", "culprit diagnose " + name + " --cell " + cell.number + " --evidence"] : null,
 		...attempt.logs ? [["requests and calls on a timeline", "culprit timeline " + name + " --cell " + cell.number],
 			["where their time went", "culprit slow " + name + " --cell " + cell.number],

@@ -58,7 +58,7 @@ function drawProvenance() {
 		el("p.muted", null, "Files of an attempt, with sizes and SHA-256, are listed in its cell. The inventory is kept in run.db and not shown here."));
 	fill("foot", el("p.muted", null, "Same figures: ", el("code", null, "culprit table RUN --format json"),
 		". Judged again: ", el("code", null, "culprit rescore RUN"),
-		". Measurements have three digits here; all: ", el("code", null, "culprit samples RUN"), ". ", run.brief ?
+		". Measurements have three digits here; all: ", el("code", null, "culprit query --samples RUN"), ". ", run.brief ?
 			"To keep this file below 10 MB, the largest values of readings and the gates that confirmed attempts passed are left out. " : null,
 		"Charts: uPlot 1.6.32 (MIT licence, in this file's source). Printing takes the cells that are open and were seen; ",
 		el("a", {href: "#print"}, "open all of them for a print"), "."));
