@@ -1,13 +1,18 @@
-/* culprit log: a trace log as text, as JSON lines, or summed up. */
+/* culprit log: a trace log as text, as JSON lines, or summed up; two of them side by side. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "diag/app/app.h"
 #include "diag/query/scan.h"
+#include "harness/base/auto.h"
+#include "harness/base/jget.h"
 #include "harness/base/outfile.h"
 #include "harness/cli/cmd.h"
 #include "diag/log/log_view.h"
+#include "harness/run/signals.h"
+#include "harness/web/serve/compare.h"
+#include "harness/web/serve/page_subject.h"
 
 /* Names of --call to numbers, once the log's architecture is known. */
 static int choose_calls(struct log_view *v, const char *arch, struct err *e)
@@ -67,8 +72,10 @@ struct options {
 	struct log_view view;
 	struct option_list paths;
 	long pid;
-	double from_s, to_s;
-	bool no_index;
+	double from_s, to_s, timeout_s;
+	bool no_index, per_second;
+	long limit;
+	const char *compare;
 };
 
 static int64_t after(const struct log_head *head, double s)
@@ -156,6 +163,79 @@ static int print_app(const char *path, const struct options *o)
 	return rc ? cmd_error("log", &e, ERR_HARNESS) : CULPRIT_EXIT_OK;
 }
 
+/* ---- --compare ---- */
+
+struct side {
+	struct page_subject *served;
+	struct snapshot *snap;
+	struct query *asked;
+};
+
+static int open_side(const struct options *o, const char *what, struct side *side, struct err *e)
+{
+	const struct query_spec spec = {
+		.no_index = o->no_index, .timeout_s = o->timeout_s, .interrupted = signals_catch()};
+	int rc = page_subject_open_named(what, &side->served, e);
+	int64_t attempt;
+
+	if (rc)
+		return err_blame(e, ERR_USAGE, rc);
+	side->snap = page_subject_get(side->served);
+	attempt = page_subject_has_one_cell(side->snap)
+		? page_subject_first_choice(side->served, side->snap)
+		: 0;
+	if (o->per_second && !attempt && page_subject_is_run(side->served))
+		return err_blame(e, ERR_USAGE,
+			err_set(e, -EINVAL, "--per-second is for logs and single cells: '%s:CELL'",
+				what));
+	return page_subject_ask(side->snap, attempt, &spec, &side->asked, e);
+}
+
+static void close_side(struct side *side)
+{
+	query_free(side->asked);
+	if (side->snap)
+		page_subject_put(side->served, side->snap);
+	page_subject_close(side->served);
+}
+
+static int compare_show(const struct options *o, const json_t *compared)
+{
+	int code = CULPRIT_EXIT_OK;
+	const json_t *problem;
+	size_t i;
+
+	json_array_foreach(jget(compared, "problems"), i, problem)
+		code = cmd_fail("log", CULPRIT_EXIT_USAGE, "%s", json_string_value(problem));
+	if (o->view.json) {
+		json_dumpf(compared, stdout, JSON_COMPACT);
+		putchar('\n');
+	} else {
+		compare_text(compared, o->limit, stdout);
+	}
+	return code;
+}
+
+static int log_compare(const struct options *o, const char *first)
+{
+	auto_json json_t *compared = NULL;
+	struct side sides[2] = {0};
+	struct err e;
+	int code,
+		rc = open_side(o, first, &sides[0], &e) ?: open_side(o, o->compare, &sides[1], &e);
+
+	if (!rc) {
+		const struct compare_side a = {page_subject_name(sides[0].served), sides[0].asked},
+					  b = {page_subject_name(sides[1].served), sides[1].asked};
+
+		rc = compare_sessions(&a, &b, o->per_second, &compared, &e);
+	}
+	code = rc ? cmd_error("log", &e, ERR_HARNESS) : compare_show(o, compared);
+	close_side(&sides[0]);
+	close_side(&sides[1]);
+	return code;
+}
+
 static int log_run(const struct call *c)
 {
 	struct options *o = c->options;
@@ -164,6 +244,8 @@ static int log_run(const struct call *c)
 	struct err e;
 	int rc;
 
+	if (o->compare)
+		return log_compare(o, c->args[0]);
 	if (v->json && v->summary)
 		return cmd_fail("log", CULPRIT_EXIT_USAGE,
 			"--summary and --json: JSON is of records; 'culprit query --json' sums up");
@@ -228,12 +310,25 @@ static const struct option_row rows[] = {
 		UNIT_SECONDS},
 	{"no-index", 0, OPTION_FLAG, AT(no_index), NULL,
 		"read the log from its beginning; neither use nor make an index"},
+	{"compare", 0, OPTION_TEXT, AT(compare), "LOG|RUN[:CELL]",
+		"print sums of two logs, runs or cells of runs side by side: calls by type, "
+		"errors, files and threads in both, and the ratio",
+		.allows = "json|limit|no-index|per-second|timeout"},
+	{"per-second", 0, OPTION_FLAG, AT(per_second), NULL,
+		"with --compare: divide counts and bytes by the session's length",
+		.needs = "compare"},
+	{"limit", 0, OPTION_WHOLE, AT(limit), "N",
+		"with --compare: print at most so many rows of a table (default: 20)", 1, 1e6,
+		.needs = "compare"},
+	{"timeout", 0, OPTION_QUANTITY, AT(timeout_s), "TIME",
+		"with --compare: end a query that takes longer (default: 10min)", 0.001, 1e7,
+		UNIT_SECONDS, .needs = "compare"},
 	{0},
 };
 
 const struct command log_command = {.name = "log",
-	.summary = "print a trace log",
-	.arguments = "FILE",
+	.summary = "print a log, compare logs",
+	.arguments = "FILE\nLOG|RUN[:CELL] --compare LOG|RUN[:CELL]",
 	.about =
 		"Prints a trace log ('-': standard input), one line per record: time (UTC), "
 		"process/thread, its name, the call with its paths and with what its descriptors "
@@ -247,13 +342,17 @@ const struct command log_command = {.name = "log",
 		"and the operations of other threads that it waited for (after). --summary prints "
 		"what the trace is, with a row per rank.\n\n"
 		"--call, --pid, --errors, --from and --to spare reading: of logs of 1 MiB and more "
-		"an index is kept in ~/.cache/culprit/index, which can be removed at any time.",
+		"an index is kept in ~/.cache/culprit/index, which can be removed at any time.\n\n"
+		"--compare takes the confirmed attempt of a cell. p50 and p99 are estimated from "
+		"powers of two. 'culprit serve A --compare B' shows the same in a browser.",
 	.examples = "culprit log --path /var/log/app.log --tags LOG   the story of one file\n"
 		    "culprit log -c --by process,call LOG             where time goes\n"
-		    "culprit log -c --errors --by call,error,path LOG which files were not found",
-	.exits = "0 printed; 2 usage error, or the log is damaged or cut short (what could be read "
-		 "is printed); 3 the output cannot be written.",
+		    "culprit log -c --errors --by call,error,path LOG which files were not found\n"
+		    "culprit log before.trace --compare after.trace   what changed\n"
+		    "culprit log runs/NAME:1 --compare runs/NAME:4 --per-second",
+	.exits = "0 printed; 2 usage error, or a log is damaged or cut short (what could be read "
+		 "is printed); 3 the output cannot be written, the time limit, or an interrupt.",
 	ARGUMENTS(1, 1),
 	OPTIONS(rows, struct options),
-	.defaults = &(const struct options){.to_s = -1},
+	.defaults = &(const struct options){.to_s = -1, .timeout_s = 600, .limit = 20},
 	.run = log_run};

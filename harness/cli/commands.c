@@ -118,7 +118,6 @@ const struct command *const commands[] = {
 	&ship_command,
 	&findings_command,
 	&serve_command,
-	&compare_command,
 	&dashboard_command,
 	&trace_command,
 	&capture_command,

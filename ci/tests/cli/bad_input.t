@@ -90,7 +90,7 @@ watch --csv NAME
 watch --once --csv NAME
 log NAME
 ship NAME --to -
-compare NAME NAME
+log NAME --compare NAME
 findings NAME
 L
 for what in fifo folder; do
@@ -212,7 +212,7 @@ log -c log
 log --json log
 query log select(1)
 ship log --to -
-compare log log
+log log --compare log
 dashboard --grafana
 status $corpus
 L

@@ -1,5 +1,5 @@
 #!/bin/bash
-# culprit compare and culprit serve on the command line: two logs, two cells, bad input. No root, no browser.
+# culprit log --compare and culprit serve on the command line: two logs, two cells, bad input. No root, no browser.
 cd "$(dirname "$0")/../../.." || exit 1
 . ci/tests/tap.sh
 out=$PWD/${OUT:-out}
@@ -21,17 +21,17 @@ one() { "$culprit" query --csv "$1" "$2" 2>/dev/null | tail -1; }
 
 # The same figures as culprit query gives.
 calls=$(one "$a" "select count(*) from events") others=$(one "$b" "select count(*) from events")
-check "all calls of both" ends 0 "^  calls +$calls +$others +x0\.[0-9]+$" "$culprit" compare "$a" "$b"
+check "all calls of both" ends 0 "^  calls +$calls +$others +x0\.[0-9]+$" "$culprit" log "$a" --compare "$b"
 reads=$(one "$a" "select count(*) from events where call = 'readv'") more=$(one "$b" "select count(*) from events where call = 'readv'")
-check "calls of a type" ends 0 "^  readv +$reads +$more +x0\.[0-9]+ " "$culprit" compare "$a" "$b"
-check "errors" ends 0 "^  futex EAGAIN +$(one "$a" "select count(*) from events where call = 'futex' and errno = 'EAGAIN'") " "$culprit" compare "$a" "$b"
-check "what one side lacks" ends 0 '/c1\.10 .* - +gone' "$culprit" compare "$a" "$b"
-check "... and the other" ends 0 '/c1\.10 .* - .* new' "$culprit" compare "$b" "$a"
-check "a log compared with itself: no ratio but 1.00" prints_without ' x(0|[2-9]|1[0-9]|1\.(0[1-9]|[1-9]))| (new|gone)$' 0 "$culprit" compare "$a" "$a"
-check "--limit" ends 0 '\.\.\. [0-9]+ more \(--limit\)' "$culprit" compare --limit 2 "$a" "$b"
-check "--per-second" ends 0 '^  calls/s ' "$culprit" compare --per-second "$a" "$b"
+check "calls of a type" ends 0 "^  readv +$reads +$more +x0\.[0-9]+ " "$culprit" log "$a" --compare "$b"
+check "errors" ends 0 "^  futex EAGAIN +$(one "$a" "select count(*) from events where call = 'futex' and errno = 'EAGAIN'") " "$culprit" log "$a" --compare "$b"
+check "what one side lacks" ends 0 '/c1\.10 .* - +gone' "$culprit" log "$a" --compare "$b"
+check "... and the other" ends 0 '/c1\.10 .* - .* new' "$culprit" log "$b" --compare "$a"
+check "a log compared with itself: no ratio but 1.00" prints_without ' x(0|[2-9]|1[0-9]|1\.(0[1-9]|[1-9]))| (new|gone)$' 0 "$culprit" log "$a" --compare "$a"
+check "--limit" ends 0 '\.\.\. [0-9]+ more \(--limit\)' "$culprit" log --limit 2 "$a" --compare "$b"
+check "--per-second" ends 0 '^  calls/s ' "$culprit" log --per-second "$a" --compare "$b"
 json() {
-	"$culprit" compare --json "$a" "$b" | python3 -c 'import json, sys
+	"$culprit" log --json "$a" --compare "$b" | python3 -c 'import json, sys
 d = json.load(sys.stdin)
 assert [d["a"]["name"], d["b"]["name"]] == ["lab-none.s1.fs", "lab-kill.s2.fs"]
 calls = next(t for t in d["tables"] if t["title"] == "Calls by type")
@@ -41,22 +41,24 @@ assert row[1][names.index("calls")] == int(sys.argv[1]) and row[2][names.index("
 assert all(max((s or [0])[0] for s in r[1:]) >= max((s or [0])[0] for s in q[1:]) for r, q in zip(calls["rows"], calls["rows"][1:]))' "$reads" "$more"
 }
 check "--json holds all of it, the largest first" json
-check "no such log" ends 2 'cannot open the log' "$culprit" compare "$a" "$dir/none"
-check "no log" ends 2 'is not a trace log' "$culprit" compare "$a" "$0"
-check "one session" ends 2 'culprit compare' "$culprit" compare "$a"
-check "standard input" ends 2 'standard input can be read only once' "$culprit" compare - "$a"
+check "no such log" ends 2 'cannot open the log' "$culprit" log "$a" --compare "$dir/none"
+check "no log" ends 2 'is not a trace log' "$culprit" log "$a" --compare "$0"
+check "one session" ends 2 '--compare needs a value' "$culprit" log "$a" --compare
+check "--limit alone" ends 2 '--limit needs --compare' "$culprit" log --limit 2 "$a"
+check "what is for one log" ends 2 '--errors means nothing with --compare' "$culprit" log --errors "$a" --compare "$b"
+check "standard input" ends 2 'standard input can be read only once' "$culprit" log - --compare "$a"
 head -c 30000 "$a" >"$dir/cut"
-check "a log cut short is told, the rest compared" ends 2 'is cut short at byte 30000' "$culprit" compare "$dir/cut" "$a"
+check "a log cut short is told, the rest compared" ends 2 'is cut short at byte 30000' "$culprit" log "$dir/cut" --compare "$a"
 
 # Cells of a run.
 if [ "$(uname -m)" = x86_64 ] && "$out/tests/timeline/cell_test" make "$dir/run" >"$dir/said" 2>&1; then
-	check "two cells of a run" ends 0 '^B: run, cell 2, ' "$culprit" compare "$dir/run:1" "$dir/run:2"
-	check "a cell with a log" ends 0 '^A: lab-none' "$culprit" compare "$a" "$dir/run:1"
-	check "a whole run; one of its logs is cut short" ends 2 "0003.1/s1.fs.trace' is cut short" "$culprit" compare "$dir/run" "$dir/run:1"
-	check "... has no length to divide by" ends 2 'for logs and single cells' "$culprit" compare --per-second "$dir/run" "$dir/run:1"
-	check "no such cell" ends 2 'cell 77 of .* has no attempt' "$culprit" compare "$dir/run:1" "$dir/run:77"
-	check "no cell" ends 2 'cannot open the log|is no cell' "$culprit" compare "$dir/run:1" "$dir/run:1x"
-	check "hostile names are printed without escape sequences" prints_without $'\033' 0 "$culprit" compare "$dir/run:1" "$dir/run:2"
+	check "two cells of a run" ends 0 '^B: run, cell 2, ' "$culprit" log "$dir/run:1" --compare "$dir/run:2"
+	check "a cell with a log" ends 0 '^A: lab-none' "$culprit" log "$a" --compare "$dir/run:1"
+	check "a whole run; one of its logs is cut short" ends 2 "0003.1/s1.fs.trace' is cut short" "$culprit" log "$dir/run" --compare "$dir/run:1"
+	check "... has no length to divide by" ends 2 'for logs and single cells' "$culprit" log --per-second "$dir/run" --compare "$dir/run:1"
+	check "no such cell" ends 2 'cell 77 of .* has no attempt' "$culprit" log "$dir/run:1" --compare "$dir/run:77"
+	check "no cell" ends 2 'cannot open the log|is no cell' "$culprit" log "$dir/run:1" --compare "$dir/run:1x"
+	check "hostile names are printed without escape sequences" prints_without $'\033' 0 "$culprit" log "$dir/run:1" --compare "$dir/run:2"
 fi
 
 # culprit serve without a browser
