@@ -61,7 +61,8 @@ bench_bin := $(patsubst ci/bench/%.c,$(OUT)/bench/%,$(filter-out $(patsubst $(OU
 programs: $(OUT)/culprit $(OUT)/agent/culprit-agent ## build the program and its agent (the default goal)
 
 # What shell tests call beside them, C tests included that make a run, ask a server or print a table.
-shelled_bin := $(OUT)/tests/timeline/cell_test $(OUT)/tests/import/prometheus_test $(OUT)/tests/slow/slow_rule_test
+shelled_bin := $(OUT)/tests/timeline/cell_test $(OUT)/tests/import/prometheus_test $(OUT)/tests/slow/slow_rule_test \
+               $(OUT)/tests/store/remeasure_test
 tools: programs $(helper_bin) $(bench_bin) $(shelled_bin) mpi
 all: tools $(test_bin) ## build everything
 unit-programs: programs $(unit_bin)

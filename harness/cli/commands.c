@@ -106,7 +106,6 @@ const struct command *const commands[] = {
 	&report_command,
 	&timeline_command,
 	&rescore_command,
-	&remeasure_command,
 	&diagnose_command,
 	&watch_command,
 	&slow_command,

@@ -262,7 +262,7 @@ int report_block(struct store *s, const json_t *attempt, const json_t *verdicts,
 	if (rc)
 		return rc;
 	detail = parsed(jget_text(attempt, "detail"));
-	/* Addresses, and for 'culprit remeasure' only. */
+	/* Addresses, and for 'culprit rescore --remeasure' only. */
 	json_object_del(detail, "reduction");
 	if (brief && jget_text(attempt, "outcome") &&
 		!strcmp(jget_text(attempt, "outcome"), "confirmed"))

@@ -263,7 +263,8 @@ done
 # Corpora.
 check "a corpus cannot be resumed, and is called one" refuses "'$corpus' is a corpus" resume "$corpus"
 check "... and is left as it was" bash -c "diff -r '$corpora/ci' '$corpus'"
-for command in slow timeline findings remeasure; do
+for command in slow timeline findings "rescore --remeasure"; do
+	# shellcheck disable=SC2086 # words
 	check "$command: no older culprit is blamed" refuses "is a corpus: the .* are not in it" $command "$corpus"
 done
 done_testing

@@ -1,6 +1,6 @@
 #!/bin/bash
 # Readings as a user meets them: listed, printed, seen by detectors, and not taken for service times; and what
-# 'culprit remeasure' refuses.
+# 'culprit rescore --remeasure' refuses.
 # shellcheck disable=SC2016
 cd "$(dirname "$0")/../../.." || exit 1
 . ci/tests/tap.sh
@@ -67,16 +67,25 @@ check "a metric by the name of a reading is no service time" is "$(grep -o '"met
 	'"metric": "any""metric": "latency"'
 check "... and others are" says '"s2"'
 
-# Measuring again: 'remeasure_test' does it, here is what cannot be
-check "remeasure --help" exits 0 "$culprit" remeasure --help
-check "a corpus has no traces: 2" exits 2 "$culprit" remeasure "$sampled"
+# Measuring again, from traces that 'remeasure_test' makes, and what cannot be
+"${culprit%/*}/tests/store/remeasure_test" make "$tmp"
+"$culprit" rescore --remeasure "$tmp/run" --detector "$tmp/deepest.lua" >"$tmp/table" 2>"$tmp/said"
+check "remeasure: it ends well" is $? 0
+check "... says how many cells" is "$(cat "$tmp/said")" "culprit rescore: 3 cells measured again"
+check "... saves the verdicts" is "$(sqlite3 "$tmp/run/run.db" "SELECT count(*) FROM verdict WHERE detector = 'deepest'")" 2
+check "... and prints their table" cmp "$tmp/table" <("$culprit" table "$tmp/run")
+check "... which has a row for the detector" grep -q deepest "$tmp/table"
+check "with --json, standard output is JSON" bash -c "'$culprit' rescore --remeasure '$tmp/run' --detector '$tmp/deepest.lua' --json 2>/dev/null | python3 -m json.tool"
+check "several runs: 2" exits 2 "$culprit" rescore --remeasure "$tmp/run" "$tmp/run"
+check "remeasure --help" exits 0 "$culprit" rescore --remeasure --help
+check "a corpus has no traces: 2" exits 2 "$culprit" rescore --remeasure "$sampled"
 check "... with one sentence as the reason" says "is a corpus: the traces are not in it"
 check "... and nothing is left in it" is "$(ls "$sampled")" run.db.gz
 cp -r results/runs/errors-20261121 "$tmp/old"
 before=$(sha256sum <"$tmp/old/run.db")
-check "a run without the inputs it needs: 2" exits 2 "$culprit" remeasure "$tmp/old"
+check "a run without the inputs it needs: 2" exits 2 "$culprit" rescore --remeasure "$tmp/old"
 check "... with one sentence as the reason" says "cell 1 was run by a culprit that did not keep what this takes"
 check "... and it is unchanged" is "$(sha256sum <"$tmp/old/run.db")" "$before"
-check "no run: 2" exits 2 "$culprit" remeasure "$tmp"
+check "no run: 2" exits 2 "$culprit" rescore --remeasure "$tmp"
 check "... with one sentence as the reason" says "is no run"
 done_testing

@@ -426,7 +426,8 @@ static void a_run_that_lacks_what_it_takes_is_refused_in_a_sentence(void **state
 	store_close(s);
 }
 
-int main(void)
+/* 'make FOLDER': FOLDER/run, with traces, and the detector FOLDER/deepest.lua, for readings.t. */
+int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_an_older_program_left_out_is_there_afterwards),
@@ -435,6 +436,18 @@ int main(void)
 		cmocka_unit_test(a_run_that_lacks_what_it_takes_is_refused_in_a_sentence),
 	};
 
+	if (argc == 3 && !strcmp(argv[1], "make")) {
+		struct store *s;
+		struct err e;
+		int rc;
+
+		snprintf(dir, sizeof(dir), "%s", argv[2]);
+		s = a_run("run");
+		rc = store_set(s, "servers", "[\"s1\", \"s2\", \"s3\"]", &e)
+			?: store_set(s, "detectors", "[{\"name\": \"always-healthy\"}]", &e);
+		store_close(s);
+		return rc != 0;
+	}
 	cmocka_set_message_output(CM_OUTPUT_TAP);
 	return cmocka_run_group_tests(tests, make_dir, remove_dir);
 }
