@@ -36,7 +36,7 @@ case ${1-} in
 ?*)
 	rm -rf results/runs/fleet-example-*
 	run=results/runs/$(basename "$1")
-	"$culprit" corpus "$1" --whole -o "$run"
+	"$culprit" ship "$1" --whole --pack "$run"
 	;;
 esac
 csv | gzip -9n >results/fleet/example.csv.gz

@@ -1,4 +1,5 @@
-/* culprit ship: logs and runs, sent to ClickHouse or as JSON lines. */
+/* culprit ship: logs and runs sent to ClickHouse or as JSON lines, a dashboard for what is there,
+ * and runs packed as corpora. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,18 +8,22 @@
 #include "diag/ship/sender.h"
 #include "harness/base/alloc.h"
 #include "harness/base/auto.h"
+#include "harness/base/file.h"
+#include "harness/base/jget.h"
 #include "harness/base/text.h"
 #include "harness/cli/ship.h"
+#include "harness/cli/shards.h"
 #include "harness/cli/cmd.h"
 #include "harness/run/signals.h"
 #include "harness/judging/run_logs.h"
 #include "harness/store/lock.h"
+#include "harness/web/serve/dashboard.h"
 
 struct options {
-	const char *to;
+	const char *to, *pack, *dashboard, *database, *views;
 	long cell, blocks;
 	double timeout_s;
-	bool json, follow;
+	bool json, follow, whole;
 	struct clickhouse_given clickhouse;
 };
 
@@ -352,6 +357,74 @@ static int send_all(struct shipping *s, const struct call *c, struct err *e)
 	return rc ?: open_sink(s, e) ?: send_logs(s, e) ?: send_requests(s, e);
 }
 
+static int ship_pack(const struct call *c)
+{
+	const struct options *o = c->options;
+	struct store *s = NULL;
+	struct err e;
+	int code = CULPRIT_EXIT_OK;
+
+	if (shards_open("ship", c->n, c->args, &s, &e) || store_pack(s, o->pack, o->whole, &e))
+		code = cmd_error("ship", &e, ERR_USAGE);
+	store_close(s);
+	return code;
+}
+
+/* ---- --dashboard ---- */
+
+static int write_dashboard(const char *path, const json_t *dashboard, struct err *e)
+{
+	struct file_text t;
+	int rc = file_text_open(&t, e);
+
+	if (rc)
+		return rc;
+	json_dumpf(dashboard, t.f, JSON_INDENT(2));
+	fputc('\n', t.f);
+	return file_text_save(&t, path, 0644, e);
+}
+
+/* Compiles the queries that ask for no run's own tables: those need a run. */
+static int check_views(struct views *views, struct err *e)
+{
+	const struct query_spec spec = {.params = view_params};
+	struct query *q = NULL;
+	int rc = query_new(&spec, &q, e);
+
+	for (size_t i = 0; !rc && i < views->n; i++)
+		if (!views->v[i].of_runs && !views->v[i].wrong)
+			view_check(&views->v[i], q);
+	query_free(q);
+	return rc;
+}
+
+static int ship_dashboard(const struct options *o)
+{
+	auto_json json_t *dashboard = NULL, *left_out = json_array();
+	struct views views = {0};
+	const json_t *why;
+	struct err e;
+	size_t i;
+	int rc;
+
+	if (!*o->database ||
+		o->database[strspn(o->database,
+			"abcdefghijklmnopqrstuvwxyz"
+			"ABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789")])
+		return cmd_fail("ship", CULPRIT_EXIT_USAGE,
+			"--database takes letters, digits and _, not '%s'", o->database);
+	rc = views_read(o->views, &views, &e) ?: check_views(&views, &e);
+	if (!rc) {
+		dashboard = dashboard_grafana(&views, o->database, left_out);
+		rc = write_dashboard(o->dashboard, dashboard, &e);
+	}
+	json_array_foreach(left_out, i, why)
+		if (!rc)
+			cmd_fail("ship", 0, "%s", json_string_value(why));
+	views_clear(&views);
+	return rc ? cmd_error("ship", &e, ERR_USAGE) : CULPRIT_EXIT_OK;
+}
+
 static int ship_run(const struct call *c)
 {
 	const struct options *o = c->options;
@@ -359,9 +432,18 @@ static int ship_run(const struct call *c)
 	struct err e = {.text = ""};
 	int rc;
 
+	if (!c->n == !o->dashboard)
+		return cmd_fail("ship", CULPRIT_EXIT_USAGE,
+			o->dashboard ? "--dashboard takes no run and no logs"
+				     : "which logs, or run? 'culprit ship RUN --to WHERE'");
+	if (o->dashboard)
+		return ship_dashboard(o);
+	if (o->pack)
+		return ship_pack(c);
 	if (!o->to)
 		return cmd_fail("ship", CULPRIT_EXIT_USAGE,
-			"needs --to clickhouse://HOST:PORT/DATABASE, --to FILE.jsonl or --to -");
+			"needs --to clickhouse://HOST:PORT/DATABASE, --to FILE.jsonl or --to -, or "
+			"--pack FOLDER");
 	s.spec.interrupted = signals_catch();
 	rc = o->follow ? follow_all(&s, c, &e) : send_all(&s, c, &e);
 	if (s.lines)
@@ -390,12 +472,29 @@ static const struct option_row rows[] = {
 		"go on while the logs are being written, or the run goes on, once a second"},
 	{"json", 0, OPTION_FLAG, AT(json), NULL, "tell what was sent as one JSON object per log"},
 	{"", 0, OPTION_GROUP, AT(clickhouse), NULL, "", .group = clickhouse_rows},
+	{"pack", 0, OPTION_TEXT, AT(pack), "FOLDER",
+		"pack what judging and scoring need of a run, a corpus, into FOLDER/run.db.gz: "
+		"plan, attempts, samples and events, but no traces, hosts or verdicts",
+		.allows = "whole"},
+	{"whole", 0, OPTION_FLAG, AT(whole), NULL,
+		"with --pack: also verdicts, hosts and all details, as 'culprit report' needs them",
+		.needs = "pack"},
+	{"dashboard", 0, OPTION_TEXT, AT(dashboard), "FILE",
+		"write the views of 'culprit serve', culprit's own and yours, as a dashboard of "
+		"Grafana for such a database ('-': standard output)",
+		.allows = "database|views"},
+	{"database", 0, OPTION_TEXT, AT(database), "NAME",
+		"with --dashboard: the database that it shows at first (default: culprit)",
+		.needs = "dashboard"},
+	{"views", 0, OPTION_TEXT, AT(views), "DIR",
+		"with --dashboard: folder of your views (default: ~/.config/culprit/views)",
+		.needs = "dashboard"},
 	{0},
 };
 
 const struct command ship_command = {.name = "ship",
-	.summary = "send logs and runs to ClickHouse, or write them as JSON lines",
-	.arguments = "LOG ...\nRUN",
+	.summary = "send or pack logs and runs",
+	.arguments = "LOG ... --to WHERE\nRUN --to WHERE\nRUN ... --pack FOLDER\n--dashboard FILE",
 	.about =
 		"Sends the records of trace logs, or of all logs of a run's attempts, as rows "
 		"of the "
@@ -407,16 +506,27 @@ const struct command ship_command = {.name = "ship",
 		"The database is made if it is not there. It holds one run, or logs outside of "
 		"runs. "
 		"User and password come from the environment or a file, never from the command "
-		"line.",
+		"line.\n\n"
+		"'rescore', 'diagnose' and 'table' read what --pack wrote as they read a run, and "
+		"give the same verdicts. It cannot be written to. Several runs must be shards of "
+		"one ('culprit run --shard'); they become one run, in which each shard is judged "
+		"with its own training.\n\n"
+		"A dashboard is for the data source grafana-clickhouse-datasource. Data source, "
+		"database and attempt are its variables; its time range is the recording's. Times "
+		"are whole seconds; p50 and p99 are exact. Views of what is not shipped as a table "
+		"are left out, and named. Views of yours may use only what SQLite and ClickHouse "
+		"share.",
 	.examples = "culprit ship RUN --to clickhouse://127.0.0.1:8123/myrun\n"
 		    "culprit query --on clickhouse://127.0.0.1:8123/myrun \"select ...\"\n"
 		    "culprit ship RUN --follow --to clickhouse://127.0.0.1:8123/live\n"
-		    "culprit ship LOG --to events.jsonl",
+		    "culprit ship LOG --to events.jsonl\n"
+		    "culprit ship runs/NAME --pack corpora/NAME\n"
+		    "culprit ship --dashboard culprit.json --database myrun --views ./views",
 	.exits = "0 all is there; 2 usage error, or a log is damaged or cut short (what could be "
 		 "read "
 		 "is there); 3 the store is gone, full, slow or refuses, or an interrupt: run it "
 		 "again.",
-	ARGUMENTS(1, 1000),
+	ARGUMENTS(0, 1000),
 	OPTIONS(rows, struct options),
-	.defaults = &(const struct options){.timeout_s = 60, .blocks = 128},
+	.defaults = &(const struct options){.timeout_s = 60, .blocks = 128, .database = "culprit"},
 	.run = ship_run};

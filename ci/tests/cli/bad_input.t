@@ -100,7 +100,7 @@ for what in fifo folder; do
 	done
 done
 check "a FIFO in place of a capture's folder" refuses "--on-alarm takes the folder of .*'fifo' is a FIFO" watch --once --csv series.csv --on-alarm fifo
-check "a FIFO in place of a corpus' folder" refuses "cannot write to 'fifo': it is a FIFO, not a folder" corpus "$unpacked" -o fifo
+check "a FIFO in place of a corpus' folder" refuses "cannot write to 'fifo': it is a FIFO, not a folder" ship "$unpacked" --pack fifo
 check "a FIFO: culprit serve" refuses "cannot read 'fifo': it is a FIFO" serve fifo
 mkdir odd && mkfifo odd/run.db
 check "a FIFO in place of run.db" refuses "cannot read 'odd/run.db': it is a FIFO" table odd
@@ -114,7 +114,7 @@ check "... from a shell's pipe" bash -c '"$1" log <(cat log) 2>/dev/null | head 
 check "series from a shell's pipe" bash -c '! "$1" diagnose --csv <(cat series.csv) 2>&1 | grep -E "FIFO|cannot (open|read)"' - "$culprit"
 # Written to: what is no file stays what it is, and nobody is waited for.
 python3 -c 'import socket; socket.socket(socket.AF_UNIX).bind("S")'
-for command in "ship log --to" "dashboard --grafana -o" "table $corpus --junit" "diagnose --csv series.csv --report"; do
+for command in "ship log --to" "ship --dashboard" "table $corpus --junit" "diagnose --csv series.csv --report"; do
 	while read -r what why; do
 		# shellcheck disable=SC2086 # words
 		timeout 60 "$culprit" $command $what >out 2>err </dev/null
@@ -178,7 +178,7 @@ check "trace: --cgroup that is none" refuses "'folder' is no cgroup (v2)\|cannot
 
 # Failures to write: 2 where the path is wrong, 3 where the disk is full, in each command alike. full.t has a disk that is.
 writes=("table $corpus --junit" "table $corpus --write-baseline" "report $corpus -o" "rescore $corpus --detector always-same --junit"
-	"diagnose --csv series.csv --report" "ship log --to" "dashboard --grafana -o")
+	"diagnose --csv series.csv --report" "ship log --to" "ship --dashboard")
 for command in "${writes[@]}"; do
 	# shellcheck disable=SC2086 # words
 	check "$command no/such/folder/x: 2" refuses "cannot write 'no/such/folder/x'" $command no/such/folder/x
@@ -213,7 +213,7 @@ log --json log
 query log select(1)
 ship log --to -
 log log --compare log
-dashboard --grafana
+ship --dashboard -
 status $corpus
 L
 

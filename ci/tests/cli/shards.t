@@ -53,7 +53,7 @@ check "--only comes before the deal" diff <(cells --only fault=disk-hog | sort) 
 for i in 1 2 3; do "$culprit" "${run[@]}" --shard $i/3 -o "r$i" 2>/dev/null; done
 "$culprit" "${run[@]}" -o whole 2>/dev/null
 plan_of() { gunzip -c "$1/run.db.gz" >"$1.db" && sqlite3 "$1.db" "SELECT * FROM cell WHERE NOT training ORDER BY number"; }
-"$culprit" corpus r3 r1 r2 -o merged && "$culprit" corpus whole -o packed
+"$culprit" ship r3 r1 r2 --pack merged && "$culprit" ship whole --pack packed
 check "merged runs have the whole run's plan, cell by cell" cmp <(plan_of merged) <(plan_of packed)
 check "... and each one's training" [ "$(sqlite3 merged.db 'SELECT sum(training) FROM cell')" = $((3 * $(sqlite3 packed.db 'SELECT sum(training) FROM cell'))) ]
 check "... behind the plan's numbers, none twice" [ "$(sqlite3 merged.db 'SELECT group_concat(number) FROM cell WHERE training')" = 1,32,33 ]
@@ -91,7 +91,7 @@ check "another number of shards" merge "$no one is a part of 4, the other of 3" 
 check "another plan" merge "$no the whole plan's cells differ" plan
 check "a shard that lacks a cell" merge "the shards have 29 scored cells, and the plan has 30" less
 check "the same shard twice" refuses 2 "'r2' and 'again' are both shard 2/3" table --merge r1 r2 again
-check "the same folder twice" refuses 2 "'r1' is given twice" corpus r1 r1 -o no
+check "the same folder twice" refuses 2 "'r1' is given twice" ship r1 r1 --pack no
 check "a run that is no shard" refuses 2 "'whole' is no shard of a run" table --merge r1 whole
 check "... wherever it stands" refuses 2 "'whole' is no shard of a run" table --merge whole r1
 check "what is merged already" refuses 2 "'merged' holds several shards already" rescore merged r1
@@ -103,7 +103,7 @@ missing() { "$culprit" table --merge r1 r3 2>said >out; local code=$?
 	grep -q '^culprit table: shard 2/3 missing: 10 of the plan.s 30 scored cells are not here$' said && grep -q '^missing: shard 2/3: 10 of' out &&
 		[ $code = 0 ] || { cat said out; return 1; }; }
 check "missing shards are named" missing
-check "... also where there is no table" bash -c "'$culprit' corpus r2 -o one 2>said && [ ! -s said ] && '$culprit' corpus r2 r3 -o some 2>&1 | grep -q 'shard 1/3 missing'"
+check "... also where there is no table" bash -c "'$culprit' ship r2 --pack one 2>said && [ ! -s said ] && '$culprit' ship r2 r3 --pack some 2>&1 | grep -q 'shard 1/3 missing'"
 check "... and in a corpus of some" bash -c "'$culprit' table some 2>&1 | grep -q '^missing: shard 1/3: 10 of'"
 
 # A recorded run, cut: table, scores anew, corpus, TAP, report.
@@ -122,8 +122,8 @@ check "... by test" diff <("$culprit" table rec --tap) <("$culprit" table --merg
 check "... in words" diff <("$culprit" table rec --words) <("$culprit" table --merge p-1 p-2 p-3 --words)
 merged=rescore
 check "judged anew it is, too" same rescore "${chosen[@]}"
-"$culprit" corpus p-3 p-2 p-1 -o pack
-for i in 1 2 3; do "$culprit" corpus p-$i -o "pack-$i"; done
+"$culprit" ship p-3 p-2 p-1 --pack pack
+for i in 1 2 3; do "$culprit" ship p-$i --pack "pack-$i"; done
 check "a corpus of it is judged alike" diff <("$culprit" rescore rec "${chosen[@]}" --tap) <("$culprit" rescore pack "${chosen[@]}" --tap)
 check "corpora of shards are shards" diff <("$culprit" rescore rec "${chosen[@]}" --tap) <("$culprit" rescore pack-2 pack-1 pack-3 "${chosen[@]}" --tap)
 check "a corpus among runs: all are judged anew" diff <("$culprit" rescore rec --tap) <("$culprit" table --merge p-1 pack-2 p-3 --tap)

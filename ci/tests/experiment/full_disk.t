@@ -52,7 +52,7 @@ while read -r words; do
 		{ echo 'exit code $rc'; cat said; false; }"
 	check "... leaves all as it was" diff <(echo "$was") <(there)
 done <<L
-corpus unpacked -o $small/new
+ship unpacked --pack $small/new
 report unpacked -o $small/new
 table unpacked --write-baseline $small/new
 diagnose --csv $root/results/fleet/example.csv.gz --report $small/new

@@ -77,14 +77,14 @@ check "the message says so" grep -q 'is a corpus' "$tmp/err"
 
 # A corpus is made from a run, and gives the same verdicts.
 run=results/runs/errors-20261121
-check "a run is packed" "$culprit" corpus "$run" -o "$tmp/packed"
+check "a run is packed" "$culprit" ship "$run" --pack "$tmp/packed"
 "$culprit" diagnose "$run" --json >"$tmp/1"
 "$culprit" diagnose "$tmp/packed" --json >"$tmp/2"
 check "packed, it is judged the same, to the last figure of the evidence" cmp "$tmp/1" "$tmp/2"
 check "and there were verdicts to compare" [ "$(wc -c <"$tmp/1")" -gt 10000 ]
 shown() { "$culprit" "$@" | sed '/^run /,$d'; } # up to the folder's name
 same_whole() {
-	"$culprit" corpus "$run" -o "$tmp/whole" --whole && cmp <(shown table "$run") <(shown table "$tmp/whole") &&
+	"$culprit" ship "$run" --pack "$tmp/whole" --whole && cmp <(shown table "$run") <(shown table "$tmp/whole") &&
 		"$culprit" report "$tmp/whole" -o "$tmp/whole.html"
 }
 check "its table is what its scenario's detectors score" cmp <(shown table "$tmp/packed") <(shown rescore "$run")

@@ -1,4 +1,4 @@
-"""Panels of 'culprit dashboard --grafana' asked as Grafana would ask them: each query runs in ClickHouse, and answers what
+"""Panels of 'culprit ship --dashboard' asked as Grafana would ask them: each query runs in ClickHouse, and answers what
 'culprit query' answers to the view that it is made of. panels.py CULPRIT DASHBOARD VIEWS PORT DATABASE ATTEMPT LOG|RUN..."""
 import json
 import re

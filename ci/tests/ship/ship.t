@@ -105,8 +105,8 @@ check "what answers there is no ClickHouse" ends 3 'refuses \(HTTP 501\)' "$culp
 	--to "clickhouse://127.0.0.1:$(sed -n 's/.*port \([0-9]*\).*/\1/p' other)/x"
 
 # Dashboards.
-"$culprit" dashboard --grafana -o dashboard.json 2>said
-check "a dashboard; what is not shipped is no panel, and told" bash -c "[ -s dashboard.json ] && [ \"\$(cat said)\" = \"culprit dashboard: the view 'verdicts' is left out: 'verdicts' is not shipped\" ]"
+"$culprit" ship --dashboard dashboard.json 2>said
+check "a dashboard; what is not shipped is no panel, and told" bash -c "[ -s dashboard.json ] && [ \"\$(cat said)\" = \"culprit ship: the view 'verdicts' is left out: 'verdicts' is not shipped\" ]"
 if [ "$schema_python" ]; then
 	check "it is a dashboard" "$schema_python" -c 'import json, sys, jsonschema
 jsonschema.Draft202012Validator(json.load(open(sys.argv[1]))).validate(json.load(open("dashboard.json")))' "$pages/ci/tests/ship/grafana.schema.json"
@@ -117,13 +117,17 @@ mkdir own
 printf 'title: Mine\nchart: line\nquery:\nselect floor(t), count(*) n from events group by 1\n' >own/mine.view
 printf 'title: Bad\nchart: line\nquery:\nselect nowhere from events\n' >own/bad.view
 printf 'title: With\nchart: table\nquery:\nwith x as (select call from events) select * from x\n' >own/with.view
-"$culprit" dashboard --grafana --views own >own.json 2>said
+"$culprit" ship --dashboard - --views own >own.json 2>said
 check "views of one's own are panels" grep -q '"title": "Mine"' own.json
 check "a wrong one is told with its line" grep -q 'own/bad.view:4: .*no such column: nowhere' said
 check "one that cannot be had, with the reason" grep -q "the view 'with' is left out: its query does not begin with SELECT" said
-check "for which program?" ends 2 'give --grafana' "$culprit" dashboard
-check "a database that would be SQL" ends 2 'takes letters, digits and _' "$culprit" dashboard --grafana --database 'a;b'
-check "no such folder of views" ends 2 nowhere "$culprit" dashboard --grafana --views nowhere
+check "a dashboard is of no run" ends 2 'takes no run and no logs' "$culprit" ship lab-none.s1.fs --dashboard no.json
+check "... and goes nowhere" ends 2 'means nothing with --dashboard' "$culprit" ship --dashboard no.json --to no.jsonl
+check "neither logs nor a dashboard" ends 2 'which logs, or run' "$culprit" ship --to no.jsonl
+check "nowhere to" ends 2 'needs --to .*--pack' "$culprit" ship lab-none.s1.fs
+check "--whole is of what is packed" ends 2 'whole needs --pack' "$culprit" ship lab-none.s1.fs --to no.jsonl --whole
+check "a database that would be SQL" ends 2 'takes letters, digits and _' "$culprit" ship --dashboard - --database 'a;b'
+check "no such folder of views" ends 2 nowhere "$culprit" ship --dashboard - --views nowhere
 
 for program in clickhouse-server curl openssl python3; do
 	command -v $program >/dev/null && continue

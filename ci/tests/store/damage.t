@@ -10,7 +10,7 @@ good=results/runs/errors-20261121
 
 damaged() { # NAME FOLDER
 	local code
-	for command in table rescore report diagnose "query --samples" status "corpus -o $tmp/packed"; do
+	for command in table rescore report diagnose "query --samples" status "ship --pack $tmp/packed"; do
 		code=0
 		# shellcheck disable=SC2086
 		said=$("$culprit" $command "$2" 2>&1 >/dev/null) || code=$?
