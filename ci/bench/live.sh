@@ -60,7 +60,7 @@ took.sort()
 at = lambda p: took[min(len(took) - 1, int(len(took) * p / 100))]
 print(f"call to query, s: n {len(took)}, median {at(50):.3f}, 99th percentile {at(99):.3f}, most {took[-1]:.3f}; {queries} queries of {spent / queries:.3f} s each")
 PY
-"$culprit" trace-control "$tmp/live" status
+"$culprit" trace --control "$tmp/live" status
 finish
 "$culprit" query "$tmp/live" "select log, count(*) calls from events group by 1"
 "$culprit" query "$tmp/live" "select coalesce(sum(count), 0) lost from losses"
@@ -78,7 +78,7 @@ for _ in $(seq 600); do
 	inside c1 -- test -e /tmp/gone && break
 	sleep 0.1
 done
-"$culprit" trace-control "$tmp/over" status
+"$culprit" trace --control "$tmp/over" status
 finish
 cat "$tmp/over.said"
 "$culprit" query "$tmp/over" "select log, (select count(*) from events e where e.log = l.log and process = 'dd' and call in ('read', 'write')) of_dd, \

@@ -97,7 +97,7 @@ watch() { # OUT [SEED]
 	browser_eval 'choose({last: "60"}); return 1' >/dev/null
 	sleep 6
 	look end
-	"$culprit" trace-control "$live" stop >/dev/null
+	"$culprit" trace --control "$live" stop >/dev/null
 	wait "$capture"
 	echo "the capture ended with $?"
 	cat "$dir/trace.txt" "$dir/run.txt"

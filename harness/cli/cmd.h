@@ -23,8 +23,8 @@ enum {
 extern const struct command capture_command, diagnose_command, doctor_command, findings_command,
 	lab_command, list_command, log_command, new_command, query_command, replay_command,
 	report_command, rescore_command, resume_command, run_command, serve_command, ship_command,
-	slow_command, status_command, table_command, timeline_command, trace_command,
-	trace_control_command, undo_command, watch_command;
+	slow_command, status_command, table_command, timeline_command, trace_command, undo_command,
+	watch_command;
 
 /* "culprit NAME: sentence" on stderr, control characters escaped; returns 'code'. */
 int cmd_fail(const char *name, int code, const char *fmt, ...)

@@ -1,4 +1,4 @@
-/* culprit trace: runs a tracer of the node agent on this machine. */
+/* culprit trace: runs a tracer of the node agent here or on all nodes; orders to a capture. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -16,8 +16,10 @@
 #include "harness/base/alloc.h"
 #include "harness/base/file.h"
 #include "harness/base/home.h"
+#include "harness/base/text.h"
 #include "harness/cli/cmd.h"
 #include "harness/cli/trace_cluster.h"
+#include "harness/live/orders.h"
 
 static volatile pid_t tracer;
 
@@ -170,7 +172,7 @@ struct options {
 	struct option_list pid, tid, mode, tracer, call, process, calls, client, path, cgroup,
 		memory, ring, ring_memory;
 	struct option_list applications; /* of a cluster, as the following */
-	const char *out, *inventory, *trigger;
+	const char *out, *inventory, *trigger, *control;
 	double for_s, bound, bandwidth;
 	bool summary, heads, live;
 };
@@ -243,6 +245,10 @@ static const struct option_row rows[] = {
 	{"for", 0, OPTION_QUANTITY, AT(for_s), "TIME",
 		"with --inventory: end after so long (default: with Ctrl-C)", .min = 1, .max = 1e6,
 		.unit = UNIT_SECONDS},
+	{"control", 0, OPTION_TEXT, AT(control), "FOLDER",
+		"give an order to the 'culprit trace --inventory' that writes to FOLDER, and wait "
+		"until it is done on all nodes",
+		.allows = ""},
 	{0},
 };
 
@@ -341,6 +347,39 @@ static int run_cluster(const struct call *c)
 	return trace_cluster(&t);
 }
 
+/* All nodes write, then their logs are fetched. */
+static const double patience_s = 900;
+
+static int trace_control(const struct call *c)
+{
+	const struct options *o = c->options;
+	char *line, answer[ORDER_ANSWER];
+	struct err e = {0};
+	int rc;
+
+	if (!c->n)
+		return cmd_fail("trace", CULPRIT_EXIT_USAGE,
+			"--control needs an order: write, on, off, filter, status or stop");
+	line = alloc_copy(c->args[0]);
+	for (int i = 1; i < c->n; i++) {
+		char *longer = alloc_format("%s %s", line, c->args[i]);
+
+		free(line);
+		line = longer;
+	}
+	rc = order_send(o->control, line, patience_s, answer, &e);
+	free(line);
+	if (rc)
+		return cmd_error("trace", &e, ERR_USAGE);
+	if (!strncmp(answer, "refused: ", 9))
+		return cmd_fail("trace", CULPRIT_EXIT_USAGE, "%s", answer + 9);
+	if (!strncmp(answer, "failed: ", 8))
+		return cmd_fail("trace", CULPRIT_EXIT_INVALID, "%s", answer + 8);
+	text_print_clean(stdout, answer);
+	putchar('\n');
+	return CULPRIT_EXIT_OK;
+}
+
 static int cli_trace_run(const struct call *c)
 {
 	const struct options *o = c->options;
@@ -348,6 +387,8 @@ static int cli_trace_run(const struct call *c)
 	struct err e;
 	int code;
 
+	if (o->control)
+		return trace_control(c);
 	if (o->inventory)
 		return run_cluster(c);
 	if (o->applications.n || o->for_s > 0 || o->trigger || o->live || o->bound > 0 ||
@@ -373,17 +414,26 @@ static int cli_trace_run(const struct call *c)
 }
 
 const struct command trace_command = {.name = "trace",
-	.summary = "trace processes by hand",
+	.summary = "trace processes or all nodes",
 	.arguments = "[OPTION ...] -p PID ...\n[OPTION ...] -- COMMAND [ARGUMENT ...]\n"
-		     "--inventory FILE [OPTION ...] -o FOLDER",
-	.about = "Traces processes with all their threads and children: every system call with its "
-		 "paths, what its descriptors mean, its result and service time.\n\n"
+		     "--inventory FILE [OPTION ...] -o FOLDER\n"
+		     "--control FOLDER write [REASON]|on|off|status|stop\n"
+		     "--control FOLDER filter WORD ...",
+	.about = "Traces processes with all their threads and children: every system call with "
+		 "its paths, what its descriptors mean, its result and service time.\n\n"
 		 "-p prints while the processes run, until Ctrl-C or until the last one ends; the "
 		 "processes themselves continue. A command's log is printed when the command has "
 		 "ended. Several filters must all match.\n\n"
-		 "--inventory captures on all servers and clients until Ctrl-C, --for, or 'culprit "
-		 "trace-control FOLDER stop'; that command also writes the last --ring TIME, and "
-		 "changes filters, while it runs. FOLDER becomes a run, which other commands read.",
+		 "--inventory captures on all servers and clients until Ctrl-C, --for, or the "
+		 "order to stop. FOLDER becomes a run, which other commands read.\n\n"
+		 "Orders of --control. write: what the tracers keep now (--ring) becomes "
+		 "FOLDER/cells/NNNN.1. off, on: no calls are recorded, or they are again; "
+		 "processes and descriptors are followed all the time. filter: which calls are "
+		 "recorded from now on, in place of those before: process=NAME|PID,... "
+		 "calls=network,disk,fuse,metadata,other client=ADDRESS,... path=PREFIX,... or "
+		 "none (everything); all words must hold; %20 is a blank in a path, %2c a comma. "
+		 "The logs say what was recorded since when. status: how it goes. stop: the "
+		 "capture ends, and writes.",
 	.examples = "culprit trace -- ls /tmp                       like strace, with named files\n"
 		    "culprit trace -p 1234 --path /var/log          who touches these files\n"
 		    "culprit trace -p 1234 --mode sums              one line per second and class\n"
@@ -392,9 +442,13 @@ const struct command trace_command = {.name = "trace",
 		    "culprit trace -p 1234 --ring 60s -o LOG        the last minute, when told\n"
 		    "culprit trace --inventory hosts.lua --mode flow --ring 60s -o DIR\n"
 		    "culprit trace --inventory hosts.lua --live -o DIR   all nodes, as it happens\n"
+		    "culprit trace --control DIR write              what the ring keeps now\n"
+		    "culprit trace --control DIR filter calls=disk,network client=10.0.0.7\n"
 		    "culprit trace -c -- make                       where a command's time goes\n"
 		    "culprit trace -p 1234 -o LOG; culprit log LOG  keep the log",
-	.exits = "the command's own; 2 usage error; 3 the tracer failed.",
+	.exits = "the command's own; 2 usage error; 3 the tracer failed. With --control: 0 done; 2 "
+		 "refused, or no such capture runs; 3 it failed on a node: nodes may record "
+		 "different things then, as their logs say.",
 	ARGUMENTS(0, INT_MAX),
 	.in_order = true,
 	OPTIONS(rows, struct options),

@@ -118,7 +118,6 @@ const struct command *const commands[] = {
 	&serve_command,
 	&trace_command,
 	&capture_command,
-	&trace_control_command,
 	&replay_command,
 	&doctor_command,
 	&undo_command,

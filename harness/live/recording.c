@@ -365,7 +365,7 @@ int recording_run(const struct recording_options *o, size_t *cells, struct err *
 	int rc = recording_begin(&r, e), stopped;
 
 	if (!rc) {
-		tell(&r, "%zu tracers run; orders: culprit trace-control %s write", r.n_tracers,
+		tell(&r, "%zu tracers run; orders: culprit trace --control %s write", r.n_tracers,
 			o->folder);
 		rc = recording_watch(&r, e);
 		/* A second signal gives up. */

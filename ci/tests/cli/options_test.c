@@ -292,6 +292,8 @@ static void wrong_words_are_refused(void **state)
 		{&query_command, {"--wide", "x"}, "--wide needs --samples"},
 		{&query_command, {"--samples", "--json", "x"},
 			"--json means nothing with --samples"},
+		{&trace_command, {"--control=x", "-c", "on"},
+			"--summary means nothing with --control"},
 		{&resume_command, {"a\n", "--", "b\n\033[2J"},
 			"'b\\n\\x1b[2J' is one argument too many"},
 	};

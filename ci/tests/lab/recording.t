@@ -16,7 +16,7 @@ begin() { # OPTION...: starts a capture, and waits for its first order
 	capture=$!
 	until_true 60 test -S "$out/control" || cat "$tmp/said"
 }
-control() { "$culprit" trace-control "$out" "$@"; }
+control() { "$culprit" trace --control "$out" "$@"; }
 # How many reads, writes and syncs of files, or calls on sockets, are in a log: CELL NODE.
 disk_calls() { "$culprit" log "$out/cells/$1.1/$2.fs.trace" | grep -c 'pwrite64\|pwritev\|pread64\|preadv\|fsync'; }
 socket_calls() { "$culprit" log "$out/cells/$1.1/$2.fs.trace" | grep -c 'writev(\|recvmsg(\|sendmsg(\|readv('; }
@@ -52,7 +52,7 @@ check "what it does not is" test "$sockets" -gt 0
 check "and the log says so" bash -c "'$culprit' log '$out/cells/0002.1/s1.fs.trace' | grep -q 'recorded from here: on filter calls=network'"
 exits "a wrong filter is refused" 2 "no kind 'netwrk'" control filter calls=netwrk
 exits "a wrong order, too" 2 'orders are' control fly
-exits "a folder without a capture is no capture" 2 'no capture runs' "$culprit" trace-control "$tmp" status
+exits "a folder without a capture is no capture" 2 'no capture runs' "$culprit" trace --control "$tmp" status
 exits "a folder that exists is not used" 2 'capture' "$culprit" trace --inventory "$inventory" -o "$out"
 exits "--live and --ring" 2 'give one of them' "$culprit" trace --inventory "$inventory" --live --ring 5s -o "$tmp/no"
 exits "sums are refused" 2 'events and flow' "$culprit" trace --inventory "$inventory" --mode sums -o "$tmp/no"
