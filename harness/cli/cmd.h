@@ -26,6 +26,10 @@ extern const struct command capture_command, diagnose_command, doctor_command, f
 	slow_command, status_command, table_command, timeline_command, trace_command, undo_command,
 	watch_command;
 
+/* What follows "there is no command 'NAME'": how a former command is spelled now, the nearest name,
+ * or "". Returns 'text'. */
+char *command_hint(const char *name, char text[96]);
+
 /* "culprit NAME: sentence" on stderr, control characters escaped; returns 'code'. */
 int cmd_fail(const char *name, int code, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));

@@ -2,7 +2,9 @@
 #include <limits.h>
 #include <stdarg.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "harness/base/near.h"
 #include "harness/base/text.h"
 #include "harness/cli/cmd.h"
 #include "harness/cli/schemas.h"
@@ -32,6 +34,7 @@ static int help(const struct call *c)
 	const struct options *o = c->options;
 	const struct command *found = NULL;
 	struct err e = {0};
+	char hint[96];
 
 	if (o->manual) {
 		help_manual(stdout);
@@ -47,8 +50,10 @@ static int help(const struct call *c)
 		if (found && c->n > 1)
 			found = found->parts ? command_find(found->parts, c->args[1]) : NULL;
 		if (!found)
-			return cmd_fail("help", CULPRIT_EXIT_USAGE,
-				"there is no such command; 'culprit help' lists them");
+			return cmd_fail("help", CULPRIT_EXIT_USAGE, "there is no such command%s",
+				c->n == 1 && *command_hint(c->args[0], hint)
+					? hint
+					: "; 'culprit help' lists them");
 		if (!o->schemas)
 			help_command(found, stdout);
 		else if (schemas_print(found, stdout, &e))
@@ -125,6 +130,26 @@ const struct command *const commands[] = {
 	&complete_entry,
 	NULL,
 };
+
+char *command_hint(const char *name, char text[96])
+{
+	static const char *const former[][2] = {{"compare", "log A --compare B"},
+		{"corpus", "ship RUN --pack FOLDER"}, {"dashboard", "ship --dashboard FILE"},
+		{"remeasure", "rescore --remeasure RUN"}, {"samples", "query --samples RUN"},
+		{"trace-control", "trace --control FOLDER ORDER"}};
+	const char *names[64];
+	size_t n = 0;
+
+	for (size_t i = 0; i < sizeof(former) / sizeof(former[0]); i++)
+		if (!strcmp(name, former[i][0])) {
+			snprintf(text, 96, "; it is 'culprit %s' now", former[i][1]);
+			return text;
+		}
+	for (; commands[n] && n < 63; n++)
+		names[n] = commands[n]->name;
+	names[n] = NULL;
+	return near_hint(name, names, text);
+}
 
 int cmd_fail(const char *name, int code, const char *fmt, ...)
 {

@@ -10,6 +10,7 @@
 #include "harness/base/alloc.h"
 #include "harness/base/auto.h"
 #include "harness/base/near.h"
+#include "harness/cli/cmd.h"
 #include "harness/lua/luax.h"
 
 /* Where the file would be; NULL: nowhere. */
@@ -45,12 +46,13 @@ static int check_commands(lua_State *L, const struct luax_source *src, struct er
 	for (lua_pushnil(L); !rc && lua_next(L, 1); lua_pop(L, 1)) {
 		const char *name = lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : NULL;
 		const struct command *c = name ? command_named(name) : NULL;
+		char hint[96];
 
 		if (!name)
 			rc = luax_complain(src, NULL, e, "takes commands as keys only");
 		else if (!c || c->hidden || !c->options)
-			rc = luax_complain(
-				src, name, e, "there is no command '%s' with options", name);
+			rc = luax_complain(src, name, e, "there is no command '%s' with options%s",
+				name, c ? "" : command_hint(name, hint));
 		else if (!lua_istable(L, -1))
 			rc = luax_complain(src, name, e,
 				"'%s' must be a table of options, not a %s", name,

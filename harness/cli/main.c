@@ -6,21 +6,15 @@
 #include "harness/base/outfile.h"
 #include "harness/base/text.h"
 #include "harness/cli/cmd.h"
-#include "harness/base/near.h"
 #include "harness/lua/luax.h"
 
 static int unknown(const char *name)
 {
-	const char *names[64], *near;
-	size_t n = 0;
+	char hint[96];
 
-	for (; commands[n] && n < 63; n++)
-		names[n] = commands[n]->name;
-	names[n] = NULL;
-	near = near_match(name, names);
 	fputs("culprit: there is no command '", stderr);
 	text_print_clean(stderr, name);
-	fprintf(stderr, near ? "'; did you mean '%s'?\n" : "'; 'culprit help' lists them\n", near);
+	fprintf(stderr, "'%s\n", *command_hint(name, hint) ? hint : "; 'culprit help' lists them");
 	return CULPRIT_EXIT_USAGE;
 }
 

@@ -27,6 +27,20 @@ check "--version names version and commit" grep -Eqx 'culprit [0-9]+\.[0-9]+\.[0
 check "no command: 2, with the list" exits 2 "$culprit"
 check "an unknown command is refused" exits 2 "$culprit" rnu x
 check "... with the nearest name" grep -q "did you mean 'run'" "$tmp/said"
+while read -r old new; do
+	check "'culprit $old' is refused" exits 2 "$culprit" "$old" x
+	check "... with its new spelling" grep -qxF "culprit: there is no command '$old'; it is 'culprit $new' now" "$tmp/said"
+	check "... 'culprit help $old', too" grep -qF "it is 'culprit $new' now" <("$culprit" help "$old" 2>&1)
+	read -ra words <<<"$new"
+	check "... which there is" bash -c "'$culprit' help ${words[0]} | grep -q -- '$(grep -o -- '--[a-z]*' <<<"$new")'"
+done <<'L'
+compare log A --compare B
+corpus ship RUN --pack FOLDER
+dashboard ship --dashboard FILE
+remeasure rescore --remeasure RUN
+samples query --samples RUN
+trace-control trace --control FOLDER ORDER
+L
 check "control characters in a command's name are escaped" prints_without $'\033' 2 "$culprit" $'a\033[2J'
 check "control characters in an argument are escaped" prints_without $'\033' 2 "$culprit" table $'a\033[2J'
 check "help of a subcommand" bash -c "'$culprit' help lab up | grep -q -- --disk-rate"

@@ -42,6 +42,7 @@ refuses() { # PATTERN TEXT [COMMAND...]: exit code 2 and one line
 }
 check "an unknown option is refused with the nearest" refuses ":1: 'culprit table' has no option 'fromat'; did you mean 'format'" 'return { table = { fromat = "csv" } }'
 check "an unknown command" refuses ":1: there is no command 'tabel'" 'return { tabel = {} }'
+check "a command that is another's option now" refuses ":1: there is no command 'samples' with options; it is 'culprit query --samples RUN' now" 'return { samples = {} }'
 check "a wrong value" refuses ":1: 'format' takes text|markdown|csv|json|svg, not 'cvs'" 'return { table = { format = "cvs" } }'
 check "a value for a flag" refuses ":1: 'details' takes true or false" 'return { table = { details = "yes" } }'
 check "a flag for a value" refuses ":1: 'format' takes a text or a number" 'return { table = { format = true } }'
