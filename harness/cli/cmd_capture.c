@@ -386,7 +386,7 @@ static const struct option_row rows[] = {
 };
 
 const struct command capture_command = {.name = "capture",
-	.summary = "capture a parallel application: calls, compute time, causality",
+	.summary = "record a parallel program",
 	.arguments = "[OPTION ...] -o FILE -- COMMAND [ARGUMENT ...]",
 	.about = "Runs a command, such as mpirun, and writes what its processes did: each call on "
 		 "a file below --root, the processor time before it, and which calls of other "

@@ -283,7 +283,7 @@ static const struct option_row rows[] = {
 };
 
 const struct command diagnose_command = {.name = "diagnose",
-	.summary = "judge a run's cells, or find who is slow in series of your own",
+	.summary = "judge a run or your series",
 	.arguments = "RUN\n--csv FILE\n--prometheus URL --query PROMQL",
 	.about = "Names who is slow: in each cell of a run, or in series from elsewhere.\n\n"
 		 "RUN: prints the detectors' verdicts. They are not told what was injected, and it "

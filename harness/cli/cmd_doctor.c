@@ -238,7 +238,7 @@ static const struct option_row rows[] = {
 };
 
 const struct command doctor_command = {.name = "doctor",
-	.summary = "check this machine and the nodes, and say what to do about what is missing",
+	.summary = "check machine and nodes",
 	.arguments = "[SCENARIO]",
 	.about =
 		"Checks whether culprit can work on this machine and, with an inventory, on its "

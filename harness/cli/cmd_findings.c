@@ -126,7 +126,7 @@ static const struct option_row rows[] = {
 };
 
 const struct command findings_command = {.name = "findings",
-	.summary = "look for known mistakes in logs and runs, and explain them",
+	.summary = "look for known mistakes",
 	.arguments = "LOG ...\nRUN",
 	.about = "Looks for patterns that mean lost data or wasted work. Each finding says what "
 		 "happened, what to do, and which query shows the events behind it: give it to "

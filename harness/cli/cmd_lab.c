@@ -300,7 +300,7 @@ static const struct command *const parts[] = {
 };
 
 const struct command lab_command = {.name = "lab",
-	.summary = "build a small real cluster on this machine, or remove it",
+	.summary = "run a small cluster here",
 	.about = "Runs a small real storage cluster on this machine, as root: every node has its "
 		 "own address, host name, processes, mounts and sshd; every server a modelled disk "
 		 "and a shaped NIC. 'culprit run' uses its inventory like any other cluster's.",

@@ -259,8 +259,7 @@ static const struct option_row rows[] = {
 };
 
 const struct command list_command = {.name = "list",
-	.summary =
-		"list scenarios, faults, workloads, detectors, file systems, findings and metrics",
+	.summary = "list faults, detectors, ...",
 	.arguments = "[KIND [NAME]]",
 	.about = "Lists culprit's own scenarios, which 'culprit run' takes by name, and what a "
 		 "scenario can name, one line each, and the detector 'fleet' of series "

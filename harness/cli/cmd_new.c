@@ -81,7 +81,7 @@ static int new_run(const struct call *c)
 }
 
 const struct command new_command = {.name = "new",
-	.summary = "write a template: scenario, fault, workload, detector, finding, inventory ...",
+	.summary = "write a commented template",
 	.arguments = "KIND NAME",
 	.about =
 		"Writes NAME.lua into the current folder: a template with comments that runs as "

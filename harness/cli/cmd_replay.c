@@ -187,7 +187,7 @@ static const struct option_row rows[] = {
 };
 
 const struct command replay_command = {.name = "replay",
-	.summary = "do again what a captured application did, on the clients of a cluster",
+	.summary = "do again what was captured",
 	.arguments = "TRACE --inventory FILE",
 	.about =
 		"Does again, in closed loop, what 'culprit capture' recorded: each rank's calls on "

@@ -188,7 +188,7 @@ static const struct option_row rows[] = {
 };
 
 const struct command report_command = {.name = "report",
-	.summary = "write a run as one HTML file: matrix, charts, verdicts, provenance",
+	.summary = "write a run as one web page",
 	.arguments = "RUN [OTHER ...]",
 	.about = "Writes a run, or a corpus, as one HTML file that opens offline. It shows the "
 		 "scores of every fault, workload and detector as a heat map with counts and "

@@ -259,7 +259,7 @@ static const struct option_row rows[] = {
 };
 
 const struct command resume_command = {.name = "resume",
-	.summary = "continue a run that was interrupted",
+	.summary = "continue an interrupted run",
 	.arguments = "RUN",
 	.about = "Continues a run that was interrupted or killed. Cells with a confirmed attempt "
 		 "whose files match their checksums stay as they are; the others are run by the "

@@ -519,7 +519,7 @@ static const struct option_row rows[] = {
 };
 
 const struct command run_command = {.name = "run",
-	.summary = "run a scenario on a cluster and print its table",
+	.summary = "run a scenario, score it",
 	.arguments = "SCENARIO",
 	.about = "Runs every cell of the scenario's plan on the cluster, judges what was traced, "
 		 "and prints the table. SCENARIO is a file, or the name of one of culprit's own: "

@@ -108,7 +108,7 @@ static const struct option_row rows[] = {
 };
 
 const struct command serve_command = {.name = "serve",
-	.summary = "look at logs or a run in a browser, while they grow, too",
+	.summary = "show logs, runs in a browser",
 	.arguments = "RUN\nLOG ...",
 	.about =
 		"Serves a page on 127.0.0.1 until it is interrupted, and prints its address. Only "

@@ -377,7 +377,7 @@ static const struct option_row rows[] = {
 };
 
 const struct command slow_command = {.name = "slow",
-	.summary = "where the time of requests went: server, part, the slowest",
+	.summary = "where requests spent time",
 	.arguments = "RUN",
 	.about =
 		"Follows the requests of a run whose tracer, or flight recorder, recorded flows "

@@ -185,7 +185,7 @@ static const struct option_row rows[] = {
 };
 
 const struct command status_command = {.name = "status",
-	.summary = "show how far a run is, from another shell",
+	.summary = "show how far a run is",
 	.arguments = "RUN",
 	.about = "Shows whether a run is going on and how far it is: cells done and left, the "
 		 "current cell and its phase, the remaining time, what each node does, and the "

@@ -85,7 +85,7 @@ static const struct option_row rows[] = {
 };
 
 const struct command table_command = {.name = "table",
-	.summary = "print the scores of a run, or of several side by side",
+	.summary = "print scores, compare runs",
 	.arguments = "RUN ...",
 	.about = "Prints the scores of a run: the share of faulty cells in which the victim was "
 		 "indicted (TP), and the share of cells in which a healthy server was (FP), each "

@@ -274,7 +274,7 @@ static const struct option_row rows[] = {
 };
 
 const struct command timeline_command = {.name = "timeline",
-	.summary = "draw a cell's requests, calls and counters on a timeline",
+	.summary = "draw a cell on a timeline",
 	.arguments = "RUN | TRACE",
 	.about = "Draws one cell of a run as an HTML file that opens offline: for each server and "
 		 "client its requests, application's calls, FUSE requests and disk calls, with "

@@ -125,7 +125,7 @@ static const struct option_row rows[] = {
 };
 
 const struct command undo_command = {.name = "undo",
-	.summary = "undo what an interrupted run left on the nodes",
+	.summary = "undo what a run left behind",
 	.arguments = "--inventory FILE",
 	.about = "Connects to every node and undoes what interrupted runs left there. What a run "
 		 "that is still going on holds is left alone. If an undo takes time (a file-system "

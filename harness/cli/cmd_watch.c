@@ -400,7 +400,7 @@ static const struct option_row rows[] = {
 };
 
 const struct command watch_command = {.name = "watch",
-	.summary = "follow series as they come; print and export findings as they begin and end",
+	.summary = "judge series as they come",
 	.arguments = "--csv FILE\n--prometheus URL --query PROMQL",
 	.about = "Judges series as they come with the detector 'fleet'. Prints a line when a "
 		 "finding begins and a line when it ends.\n\n"

@@ -79,9 +79,10 @@ static const struct option_row help_rows[] = {
 };
 
 static const struct command help_entry = {.name = "help",
-	.summary = "describe the commands; completion; the manual page; JSON Schemas",
+	.summary = "describe a command",
 	.arguments = "[COMMAND]",
-	.about = "Lists the commands, or describes one of them.",
+	.about = "Lists the commands, or describes one of them. Prints the manual page, shells' "
+		 "completion, and JSON Schemas.",
 	.examples = "culprit help run\n"
 		    "source <(culprit help --completion bash)\n"
 		    "culprit help --man | man -l -\n"
@@ -103,32 +104,41 @@ static const struct command complete_entry = {.name = "complete",
 	.run = complete};
 
 const struct command *const commands[] = {
+	&doctor_command,
 	&lab_command,
+	&list_command,
+	&new_command,
 	&run_command,
 	&resume_command,
 	&status_command,
+	&undo_command,
 	&table_command,
+	&rescore_command,
 	&report_command,
 	&timeline_command,
-	&rescore_command,
 	&diagnose_command,
 	&watch_command,
 	&slow_command,
-	&new_command,
-	&list_command,
-	&log_command,
-	&query_command,
-	&ship_command,
 	&findings_command,
-	&serve_command,
 	&trace_command,
 	&capture_command,
 	&replay_command,
-	&doctor_command,
-	&undo_command,
+	&log_command,
+	&query_command,
+	&serve_command,
+	&ship_command,
 	&help_entry,
 	&complete_entry,
 	NULL,
+};
+
+const struct task tasks[] = {
+	{"set up", &doctor_command},
+	{"run an experiment", &run_command},
+	{"see its results", &table_command},
+	{"find what is slow or wrong", &diagnose_command},
+	{"record and read what happens", &trace_command},
+	{0},
 };
 
 char *command_hint(const char *name, char text[96])

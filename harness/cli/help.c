@@ -148,16 +148,20 @@ void help_command(const struct command *c, FILE *f)
 void help_list(FILE *f)
 {
 	const struct command *const *list = commands, *c;
+	const struct task *t = tasks;
+	bool half = false; /* the line has one command, of two */
 
 	fputs("usage: culprit COMMAND [ARGUMENT ...]\n\n" ABOUT "\n", f);
 	while ((c = next_shown(&list))) {
-		fprintf(f, "  %-15s", c->name);
-		print_wrapped(f, 17, c->summary);
+		if (c == t->first) {
+			fprintf(f, "%s%s\n", half ? "\n" : "", (t++)->name);
+			half = false;
+		}
+		fprintf(f, half ? "%-10s%s\n" : "  %-10s%-29s", c->name, c->summary);
+		half = !half;
 	}
-	fputs("\n'culprit COMMAND --help' or 'culprit help COMMAND' describes a command.\n"
-	      "exit codes: 0 all as expected; 1 a detector fell short; 2 usage or input error;\n"
-	      "            3 no valid result\n",
-		f);
+	fprintf(f, "%s'culprit COMMAND --help' describes a command and its exit codes.\n",
+		half ? "\n" : "");
 }
 
 /* --- completion --- */

@@ -82,6 +82,13 @@ struct command {
 /* All commands, ended by NULL. */
 extern const struct command *const commands[];
 
+/* Headings in 'culprit help', in the order of 'commands', ended by {0}. */
+struct task {
+	const char *name;
+	const struct command *first; /* the heading comes before it */
+};
+extern const struct task tasks[];
+
 /* Takes defaults from the configuration (config.h), parses argv[1] and on (argv[0] is the command's
  * name), then runs the command or prints its
  * help. Returns the exit code. Values in the options point into argv. */

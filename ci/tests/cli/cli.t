@@ -41,6 +41,11 @@ remeasure rescore --remeasure RUN
 samples query --samples RUN
 trace-control trace --control FOLDER ORDER
 L
+"$culprit" help >"$tmp/help"
+check "the list of commands fits a terminal" [ "$(wc -l <"$tmp/help")" -le 24 ]
+check "... of 80 columns" [ -z "$(awk 'length > 80' "$tmp/help")" ]
+listed() { grep '^  ' "$tmp/help" | cut -c3-12,42-51 | xargs -n 1 | sort; }
+check "... and has each command once" diff <("$culprit" complete -- '' | sort) <(listed)
 check "control characters in a command's name are escaped" prints_without $'\033' 2 "$culprit" $'a\033[2J'
 check "control characters in an argument are escaped" prints_without $'\033' 2 "$culprit" table $'a\033[2J'
 check "help of a subcommand" bash -c "'$culprit' help lab up | grep -q -- --disk-rate"
@@ -78,6 +83,6 @@ if command -v groff >/dev/null; then
 else
 	ok "the manual page has no mistake # SKIP no groff"
 fi
-check "every command is in it" bash -c "'$culprit' help | sed -n 's/^  \\([a-z]\\+\\) .*/\\1/p' | while read -r c; do
+check "every command is in it" bash -c "'$culprit' complete -- '' | while read -r c; do
 	'$culprit' help --man | grep -q \"^.SS culprit \$c\\$\" || { echo \$c; exit 1; }; done"
 done_testing
