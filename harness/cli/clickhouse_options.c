@@ -1,5 +1,5 @@
 /* Options of commands that talk to ClickHouse. */
-#include "harness/cli/ship.h"
+#include "harness/cli/subject.h"
 
 #include "harness/run/signals.h"
 

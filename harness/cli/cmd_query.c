@@ -6,7 +6,6 @@
 #include "harness/base/jget.h"
 #include "harness/base/outfile.h"
 #include "harness/base/text.h"
-#include "harness/cli/ship.h"
 #include "harness/cli/cmd.h"
 #include "harness/table/rows.h"
 #include "harness/cli/subject.h"

@@ -11,7 +11,7 @@
 #include "harness/base/file.h"
 #include "harness/base/jget.h"
 #include "harness/base/text.h"
-#include "harness/cli/ship.h"
+#include "harness/cli/subject.h"
 #include "harness/cli/shards.h"
 #include "harness/cli/cmd.h"
 #include "harness/run/signals.h"

@@ -1,5 +1,5 @@
 /* Ships logs while they grow. */
-#include "harness/cli/ship.h"
+#include "harness/cli/subject.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* Ships logs as JSON lines. */
-#include "harness/cli/ship.h"
+#include "harness/cli/subject.h"
 
 #include <errno.h>
 #include <math.h>

@@ -1,5 +1,5 @@
 /* Ships the requests of a run. */
-#include "harness/cli/ship.h"
+#include "harness/cli/subject.h"
 
 #include <errno.h>
 #include <stdlib.h>
