@@ -69,4 +69,44 @@ int ship_log_id(const char *path, int64_t *id, struct err *e);
 /* Such a number of a text. */
 int64_t ship_text_id(const char *text);
 
+/* ---- ship_lines.c ---- */
+
+/* JSON lines as a sink of logs: {"table":"events","time_ns":...}, one row a line, without columns
+ * that have no value. */
+
+struct ship_lines;
+
+/* 'path' "-": standard output. A file is there only once it is whole: ship_lines_end. */
+int ship_lines_new(const char *path, struct ship_lines **out, struct err *e);
+struct ship_sink ship_lines_sink(struct ship_lines *l);
+/* Puts the file in its place if 'rc' is 0; returns what outfile_close does. */
+int ship_lines_end(struct ship_lines *l, int rc, struct err *e);
+void ship_lines_free(struct ship_lines *l); /* NULL is fine */
+
+/* ---- ship_follow.c ---- */
+
+/* culprit ship --follow: logs that are being written, shipped as they grow. */
+
+struct ship_follow;
+
+/* What the follower needs of the command. */
+struct ship_followed {
+	void *ctx;
+	const struct ship_spec *spec;
+	/* A sink for one log, in '*sink', to be given back by 'close'. */
+	int (*open)(void *ctx, struct ship_sink *sink, struct err *e);
+	void (*close)(void *ctx, struct ship_sink *sink);
+	/* A log has been sent to its end. */
+	void (*tell)(void *ctx, const char *name, const struct ship_counts *c);
+};
+
+struct ship_follow *ship_follow_new(const struct ship_followed *f);
+void ship_follow_free(struct ship_follow *s);
+
+/* Adds the logs whose names are not known yet; they are borrowed. */
+void ship_follow_add(struct ship_follow *s, const struct query_log *logs, size_t n);
+
+/* Sends what has come since the last time. '*left': so many logs are being written. */
+int ship_follow_step(struct ship_follow *s, size_t *left, struct err *e);
+
 #endif

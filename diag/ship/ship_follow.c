@@ -1,5 +1,5 @@
 /* Ships logs while they grow. */
-#include "harness/cli/subject.h"
+#include "diag/ship/ship.h"
 
 #include <errno.h>
 #include <stdlib.h>

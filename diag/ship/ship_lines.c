@@ -1,5 +1,5 @@
 /* Ships logs as JSON lines. */
-#include "harness/cli/subject.h"
+#include "diag/ship/ship.h"
 
 #include <errno.h>
 #include <math.h>
