@@ -78,7 +78,7 @@ static int ship_follow_begin(
 	return rc == -EAGAIN ? 0 : rc;
 }
 
-static int cli_ship_follow_step(
+static int ship_follow_one(
 	struct ship_follow *s, struct followed *f, int64_t ordinal, struct err *e)
 {
 	struct ship_counts counts;
@@ -109,7 +109,7 @@ int ship_follow_step(struct ship_follow *s, size_t *left, struct err *e)
 
 		if (f->done)
 			continue;
-		rc = cli_ship_follow_step(s, f, (int64_t)i, e);
+		rc = ship_follow_one(s, f, (int64_t)i, e);
 		*left += !f->done;
 	}
 	return rc;
