@@ -44,7 +44,7 @@ check "its parameters are passed" [ "$(any 'my $p = $x->{evidence}{asked}{params
 check "a series has a number or null for each second" \
 	[ "$(any 'my $r = $x->{evidence}{asked}{run}; join " ", $r->{seconds}, map { scalar @$_ } map { @$_{qw(mean count max bytes)} } (values %{$r->{series}{dread}})[0]')" = "25 25 25 25 25" ]
 check "means times counts are the sums of the store" bash -c "
-	[ \$('$culprit' samples $corpus --cell 5 --metric dread | awk -F, 'NR > 1 && \$5 >= 0 && \$5 <= 24' | wc -l) = \
+	[ \$('$culprit' query --samples $corpus --cell 5 --metric dread | awk -F, 'NR > 1 && \$5 >= 0 && \$5 <= 24' | wc -l) = \
 	$(any 'my $n = 0; for my $s (values %{$x->{evidence}{asked}{run}{series}{dread}}) { $n += grep { defined } @{$s->{mean}} } $n') ]"
 check "the verdict has real names, sorted, without duplicates" [ "$(any 'my @i = @{$x->{indicted}}; scalar(@i) . ($i[0] =~ /^s\d$/ ? " named" : " masked")')" = "2 named" ]
 check "each time keeps its server" [ "$(any 'join ",", values %{$x->{time_s}}')" = 3.5 ]
