@@ -1,13 +1,7 @@
 /*
- * Packs the samples of one metric of one server into a few bytes, for the store.
- *
- * Their number, then the columns second, count, sum, max, bytes. Each column begins with a byte
- * that says how it is written: 0 .. 9    decimal fractions of so many places, as whole numbers,
- * each minus the one before DOUBLES   eight bytes each, if they are no such fractions SAME
- * equal to the previous column (of one device the maximum is the sum) COUNTING  each is one more
- * than the one before: only the first is written + ALIKE   all are equal: only the first is written
- * Whole numbers are varints (seven bits a byte, lowest first), signed ones zigzag. Nothing is
- * rounded.
+ * Packs the samples of one metric of one server into a few bytes, for the store: the columns
+ * second, count, sum, max, bytes, as harness/base/pack.h writes them. (Of one device the maximum is
+ * the sum.)
  */
 #ifndef CULPRIT_HARNESS_STORE_SERIES_CODEC_H
 #define CULPRIT_HARNESS_STORE_SERIES_CODEC_H
