@@ -47,15 +47,27 @@ void flow_free(struct flow *f)
 		stream_free(f->logs[i].stream);
 		free(f->logs[i].cut);
 	}
+	free(f->logs);
+	flow_nodes_clear(f);
+	free(f);
+}
+
+void flow_nodes_clear(struct flow *f)
+{
 	for (size_t i = 0; i < f->n_nodes; i++)
 		free(f->nodes[i].name);
-	free(f->logs);
 	free(f->nodes);
 	for (size_t i = 0; f->pairs && i < f->n_nodes * f->n_nodes; i++)
 		free(f->pairs[i].track);
 	free(f->pairs);
 	free(f->bins);
-	free(f);
+	table_reader_free(f->reader);
+	f->nodes = NULL;
+	f->n_nodes = 0;
+	f->pairs = NULL;
+	f->bins = NULL;
+	f->n_seconds = 0;
+	f->reader = NULL;
 }
 
 static uint32_t node_of(struct flow *f, const char *name)
@@ -99,6 +111,8 @@ int flow_add(struct flow *f, const char *node, struct stream *s, struct err *e)
 		(spec->servers[spec->index].storage || spec->servers[spec->index].storage_device);
 	f->nodes[l->node].open_logs++;
 	f->nodes[l->node].hint_ns = spec->clock_offset_ns;
+	snprintf(
+		f->nodes[l->node].arch, sizeof(f->nodes[l->node].arch), "%s", stream_head(s)->arch);
 	return 0;
 }
 
@@ -289,6 +303,8 @@ static void flow_merge(struct flow *f)
 
 int flow_run(struct flow *f, struct err *e)
 {
+	if (f->reader)
+		return table_run(f, e);
 	if (!f->n_logs)
 		return err_set(e, -EINVAL, "there are no logs to follow flows in");
 	f->error = e;
@@ -344,12 +360,7 @@ const char *flow_thread_name(const struct flow *f, uint32_t node, uint32_t pid, 
 
 const char *flow_call_name(const struct flow *f, uint32_t node, uint32_t nr)
 {
-	const struct call_info *call = NULL;
-
-	for (size_t i = 0; i < f->n_logs && !call; i++)
-		if (f->logs[i].node == node)
-			call = call_info(stream_arch(f->logs[i].stream), nr);
-	return call ? call->name : NULL;
+	return node < f->n_nodes ? call_name(f->nodes[node].arch, nr) : NULL;
 }
 
 const struct flow_counts *flow_counts(const struct flow *f)

@@ -139,6 +139,7 @@ struct flow_request {
 	/* Who sent the first request of its chain (those that a thread sent, each when it had
 	 * taken the answer to the one before), else its own sender. */
 	uint32_t first_pid, first_tid;
+	const char *first_thread; /* what that thread, or else its process, calls itself, or "" */
 	/* The server's clock minus the client's lies within offset_ns +- width_ns / 2.
 	 * width_ns < 0: nothing is known about it. */
 	int64_t offset_ns, width_ns;
@@ -162,7 +163,8 @@ void flow_request_parts(const struct flow_request *r, struct flow_parts *out);
 /* Each function may be NULL, and returns 0 or a negative errno, which ends flow_run. */
 struct flow_sink {
 	int (*request)(void *ctx, const struct flow_request *r, struct err *e);
-	/* A FUSE request that ended, with or without requests; after its requests. */
+	/* A FUSE request that ended, with or without requests; after its requests. Not of a table
+	 * (table.h). */
 	int (*fuse)(void *ctx, uint32_t node, const struct flow_fuse *u, struct err *e);
 	/* A server's call on a file that no request took; 'how' is FLOW_UNBOUND. */
 	int (*disk)(void *ctx, uint32_t node, const struct flow_disk *d, struct err *e);
@@ -200,8 +202,6 @@ const char *flow_cut(const struct flow *f, size_t i);
 
 size_t flow_nodes(const struct flow *f);
 const char *flow_node_name(const struct flow *f, uint32_t node);
-/* What a thread, or else its process, calls itself, or ""; in a sink, of threads that still are. */
-const char *flow_thread_name(const struct flow *f, uint32_t node, uint32_t pid, uint32_t tid);
 /* Name of a system call there ("pwrite64"), or NULL. */
 const char *flow_call_name(const struct flow *f, uint32_t node, uint32_t nr);
 

@@ -15,6 +15,7 @@
  *   clocks.c    offsets between clocks
  *   track.c     the offset of two clocks over time
  *   depth.c     spans summed by layer, node and second
+ *   table.c     all of this written and read back, without logs
  *
  * Positions are 64 bits wide here: a direction's first one is START plus its 32 bits, and what
  * follows is counted on from it.
@@ -249,6 +250,7 @@ struct log {
 
 struct flow_node {
 	char *name;
+	char arch[16]; /* of its logs */
 	uint32_t open_logs;
 	uint32_t ahead;     /* sides of this node that are far ahead of the other end */
 	int64_t hint_ns;    /* its clock minus a common one, to merge by */
@@ -278,6 +280,7 @@ struct flow {
 	struct flow_counts counts;
 	struct log *logs;
 	size_t n_logs;
+	struct table_reader *reader; /* of a flow that reads no logs */
 	struct flow_node *nodes;
 	size_t n_nodes;
 	int64_t now_ns;    /* merged time */
@@ -316,6 +319,17 @@ struct flow {
 	struct bin *bins;   /* second, layer, node */
 	int32_t n_seconds;
 };
+
+/* ---- flow.c ---- */
+
+const char *flow_thread_name(const struct flow *f, uint32_t node, uint32_t pid, uint32_t tid);
+/* Forgets nodes and what is known of them. */
+void flow_nodes_clear(struct flow *f);
+
+/* ---- table.c ---- */
+
+int table_run(struct flow *f, struct err *e);
+void table_reader_free(struct table_reader *r);
 
 /* ---- lives.c ---- */
 
@@ -457,6 +471,16 @@ void clocks_update(struct flow *f); /* nodes' hints */
 void track_edge(struct track **t, int64_t at_ns, bool is_low, int64_t value_ns, double drift);
 bool track_at(struct track *t, int64_t at_ns, double drift, struct flow_offset *out);
 size_t track_steps(struct track *t, double drift, const struct flow_step **out);
+
+/* A window of time and its tightest bounds, from below and above, to be kept and given back. */
+struct track_row {
+	int64_t number, at_ns[2], value_ns[2];
+	bool has[2];
+};
+int64_t track_length(const struct track *t); /* of a window; 0: there is no track */
+bool track_get(const struct track *t, size_t i, struct track_row *out); /* false: no i-th */
+/* In their order. false: this was not given by track_get. */
+bool track_put(struct track **t, int64_t length_ns, const struct track_row *row);
 
 /* ---- depth.c ---- */
 

@@ -217,8 +217,12 @@ void request_emit(struct flow *f, struct request *r, struct fuse *u)
 	r->pub.number = ++f->done;
 	f->counts.requests++;
 	depth_request(f, &r->pub);
-	if (!f->rc && f->sink.request)
+	if (!f->rc && f->sink.request) {
+		r->pub.first_thread = !r->pub.sent.how
+			? ""
+			: flow_thread_name(f, r->pub.client, r->pub.first_pid, r->pub.first_tid);
 		f->rc = f->sink.request(f->sink.ctx, &r->pub, f->error);
+	}
 	f->n_requests--;
 	free(r->disks);
 	free(r);

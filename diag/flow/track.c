@@ -410,3 +410,46 @@ size_t track_steps(struct track *t, double drift, const struct flow_step **out)
 	*out = t->steps;
 	return t->n_steps;
 }
+
+/* ---- kept and given back ---- */
+
+int64_t track_length(const struct track *t)
+{
+	return t ? t->length_ns : 0;
+}
+
+bool track_get(const struct track *t, size_t i, struct track_row *out)
+{
+	if (!t || i >= t->n)
+		return false;
+	*out = (struct track_row){.number = t->w[i].number};
+	for (int k = LOW; k <= HIGH; k++) {
+		out->has[k] = t->w[i].has[k];
+		out->at_ns[k] = t->w[i].p[k].at_ns;
+		out->value_ns[k] = t->w[i].p[k].value_ns;
+	}
+	return true;
+}
+
+bool track_put(struct track **slot, int64_t length_ns, const struct track_row *row)
+{
+	struct track *t = *slot;
+	struct window *w;
+
+	if (length_ns < FIRST_WINDOW_NS || row->number > INT64_MAX / 2 / length_ns ||
+		row->number < -(INT64_MAX / 2 / length_ns))
+		return false;
+	if (!t) {
+		t = *slot = alloc_zero(1, sizeof(*t));
+		t->length_ns = length_ns;
+	}
+	if (t->n == TRACK_WINDOWS || (t->n && t->w[t->n - 1].number >= row->number))
+		return false;
+	w = &t->w[t->n++];
+	w->number = row->number;
+	for (int k = LOW; k <= HIGH; k++) {
+		w->has[k] = row->has[k];
+		w->p[k] = (struct point){row->at_ns[k], row->value_ns[k]};
+	}
+	return true;
+}

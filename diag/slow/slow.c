@@ -167,6 +167,7 @@ static void slow_fill(struct slow_request *out, const struct flow_request *r,
 		if (r->disks[i].how == FLOW_CONTENT)
 			out->disk_how = FLOW_CONTENT;
 	out->r.disks = NULL;
+	out->r.first_thread = NULL;
 	if (!r->fuse)
 		return;
 	out->fuse = *r->fuse;

@@ -90,7 +90,6 @@ struct slow_spec {
 	/* Of the arguments of slow_sink's: the name of a node, and its clock minus the common one
 	 * as far as it is known before the logs are read. */
 	const char *(*node_name)(void *ctx, uint32_t node);
-	const char *(*thread_name)(void *ctx, uint32_t node, uint32_t pid, uint32_t tid);
 	int64_t (*clock_ns)(void *ctx, uint32_t node);
 	bool (*is_server)(void *ctx, uint32_t node);
 	void *ctx;

@@ -40,15 +40,12 @@ static bool is_data(const struct flow_request *r)
 void slow_callers_note(struct slow *s, const struct flow_request *r)
 {
 	const bool in_call = r->fuse && r->fuse->call.how;
-	const char *name;
 	struct slow_calls *c;
 	size_t i;
 
 	if (!r->fuse && !(r->reasons & 1u << FLOW_NO_FUSE))
 		return; /* its client has no FUSE daemon, or it is no whole request */
-	name = r->sent.how ? s->spec.thread_name(s->spec.ctx, r->client, r->first_pid, r->first_tid)
-			   : "";
-	i = thread_of(s, name);
+	i = thread_of(s, r->sent.how ? r->first_thread : "");
 	s->threads[i].sent++;
 	s->threads[i].bound += r->fuse != NULL;
 	c = &s->calls[i];

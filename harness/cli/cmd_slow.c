@@ -35,13 +35,6 @@ static const char *node_name(void *ctx, uint32_t node)
 	return flow_node_name(flows_flow(r->flows), node);
 }
 
-static const char *thread_name(void *ctx, uint32_t node, uint32_t pid, uint32_t tid)
-{
-	const struct looking *r = ctx;
-
-	return flow_thread_name(flows_flow(r->flows), node, pid, tid);
-}
-
 static int64_t clock_ns(void *ctx, uint32_t node)
 {
 	const struct looking *r = ctx;
@@ -104,7 +97,6 @@ static int read_logs(struct looking *r, struct store *s, struct err *e)
 		.from_s = fmax(o->from_s, first_s),
 		.to_s = last_s > 0 && (o->to_s <= 0 || last_s < o->to_s) ? last_s : o->to_s,
 		.node_name = node_name,
-		.thread_name = thread_name,
 		.clock_ns = clock_ns,
 		.is_server = is_server,
 		.ctx = r};

@@ -65,15 +65,6 @@ static const char *name_of(void *ctx, uint32_t node)
 	return node < SERVERS ? names[node] : "c";
 }
 
-static const char *thread_of(void *ctx, uint32_t node, uint32_t pid, uint32_t tid)
-{
-	(void)ctx;
-	(void)node;
-	(void)pid;
-	(void)tid;
-	return "worker";
-}
-
 static int64_t no_clock(void *ctx, uint32_t node)
 {
 	(void)ctx;
@@ -114,7 +105,8 @@ static void put(struct flow_sink *sink, uint32_t server, const double t[5])
 		.answered = at(t[3], server),
 		.returned = at(t[4], SERVERS),
 		.disks = &d,
-		.n_disks = 1};
+		.n_disks = 1,
+		.first_thread = "worker"};
 	struct err e;
 
 	assert_int_equal(sink->request(sink->ctx, &r, &e), 0);
@@ -233,7 +225,6 @@ static struct judged judge(const struct made *m)
 		.offset_ns = m->unknown ? 0 : ns(m->before_s + m->during_s),
 		.seconds = (int32_t)(m->before_s + m->during_s + m->after_s),
 		.node_name = name_of,
-		.thread_name = thread_of,
 		.clock_ns = no_clock,
 		.is_server = is_server};
 	struct flow_spec flow = {0};

@@ -23,14 +23,6 @@ static const char *name_of(void *ctx, uint32_t node)
 	return node < 5 ? names[node] : NULL;
 }
 
-static const char *thread_of(void *ctx, uint32_t node, uint32_t pid, uint32_t tid)
-{
-	(void)ctx;
-	(void)node;
-	(void)pid;
-	return tid == 7 ? "worker" : "own\n";
-}
-
 static int64_t no_clock(void *ctx, uint32_t node)
 {
 	(void)ctx;
@@ -52,7 +44,6 @@ static struct slow_spec spec_of(double onset_s, double offset_s)
 		.seconds = 20,
 		.top = 3,
 		.node_name = name_of,
-		.thread_name = thread_of,
 		.clock_ns = no_clock,
 		.is_server = is_first_four};
 }
@@ -91,7 +82,8 @@ static void put(struct flow_sink *sink, uint32_t server, int64_t at, int64_t wai
 		.n_disks = unbound ? 0 : 1,
 		.fuse = &u,
 		.fuse_how = FLOW_THREAD,
-		.first_tid = 7};
+		.first_tid = 7,
+		.first_thread = "worker"};
 	struct err e;
 
 	assert_int_equal(sink->request(sink->ctx, &r, &e), 0);
