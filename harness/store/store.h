@@ -34,7 +34,7 @@ int store_open(const char *folder, struct store **out, struct err *e);
 void store_close(struct store *s);
 
 /* Writes 'folder'/run.db.gz: a corpus, which is all that judging and scoring need (plan, attempts,
- * samples, events) without hosts and verdicts; 'whole': with these and all details, for reports. */
+ * samples, events) without hosts and verdicts; 'whole': with these, all details and requests. */
 int store_pack(struct store *s, const char *folder, bool whole, struct err *e);
 
 /* Reads the shards of a run (harness/scenario/shard.h; each has the fact "shard") as one run, which
@@ -105,6 +105,17 @@ int store_drop(struct store *s, const char *table, int64_t attempt, struct err *
 /* Events in their order; 'servers' and 'clients' are the names that their indices stand for. */
 int store_put_events(struct store *s, int64_t attempt, char *const servers[], char *const clients[],
 	const struct event *events, size_t n, struct err *e);
+/* Requests of an attempt, or of what its flight recorder wrote the 'recording'-th time (0: of the
+ * attempt itself), as blocks of a table (diag/flow/table.h). A run of an older program has none. */
+int store_put_requests(struct store *s, int64_t attempt, int64_t recording, uint32_t block,
+	const void *data, size_t size, struct err *e);
+/* 1: '*data' is malloced; 0: there is none. */
+int store_get_requests(struct store *s, int64_t attempt, int64_t recording, uint32_t block,
+	unsigned char **data, size_t *size, struct err *e);
+/* 1: there are some of the attempt, or ('attempt' 0) of any; 0. */
+int store_has_requests(struct store *s, int64_t attempt, struct err *e);
+/* 'recording' below 0: of all. */
+int store_drop_requests(struct store *s, int64_t attempt, int64_t recording, struct err *e);
 /* 'path' is relative to the run's folder; size and SHA-256 are taken here. */
 int store_put_file(struct store *s, int64_t attempt, const char *path, struct err *e);
 

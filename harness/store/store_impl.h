@@ -1,7 +1,7 @@
 /*
  * The inside of a run's store, shared by its files: store.c (open, facts, plan), store_write.c
- * (attempts, verdicts, repairs), store_read.c (rows), store_samples.c, store_corpus.c,
- * store_join.c (shards).
+ * (attempts, verdicts, repairs), store_read.c (rows), store_samples.c, store_requests.c,
+ * store_corpus.c, store_join.c (shards).
  */
 #ifndef CULPRIT_HARNESS_STORE_STORE_IMPL_H
 #define CULPRIT_HARNESS_STORE_STORE_IMPL_H
@@ -36,6 +36,12 @@ int store_do(
 /* Every row of 'sql' as an object of its columns; columns that end in "_json" are parsed (and lose
  * that ending). 'arg' is bound if there is a '?'. New reference. */
 int store_query(struct store *s, const char *sql, int64_t arg, json_t **rows, struct err *e);
+
+/* Makes the table 'request', which a store has only if an attempt has requests. */
+int store_make_requests(struct store *s, struct err *e);
+
+/* Does a schema ("main", or a shard's) have the table 'request'? 1, 0 or an error. */
+int store_knows_requests(struct store *s, const char *schema, struct err *e);
 
 /* An empty store that is to hold these. */
 int store_open_joined(struct store *const from[], size_t n, struct store **out, struct err *e);

@@ -55,6 +55,19 @@ static const struct {
 		"i", false},
 };
 
+static int copy_requests(struct store *s, struct shift by, struct err *e)
+{
+	const int rc = store_knows_requests(s, "shard", e);
+
+	if (rc <= 0)
+		return rc;
+	return store_make_requests(s, e)
+		?: store_do(s, e, "add a shard's requests",
+			   "INSERT INTO request SELECT attempt + ?1, recording, block, data"
+			   " FROM shard.request",
+			   "i", by.attempt);
+}
+
 static int copy_tables(struct store *s, const struct store *from, struct shift by, struct err *e)
 {
 	const char *folder = from->folder;
@@ -63,6 +76,7 @@ static int copy_tables(struct store *s, const struct store *from, struct shift b
 	for (size_t i = 0; i < sizeof(copies) / sizeof(copies[0]) && !rc; i++)
 		rc = store_do(s, e, "add a shard", copies[i].sql, copies[i].types,
 			copies[i].of_cells ? by.training : by.attempt, by.training);
+	rc = rc ?: copy_requests(s, by, e);
 	rc = rc
 		?: store_do(s, e, "add a shard's files",
 			   "INSERT INTO file SELECT attempt + ?1, ?2 || '/' || path, size, sha256"

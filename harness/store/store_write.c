@@ -115,6 +115,7 @@ int store_drop_attempt(struct store *s, int64_t attempt, struct err *e)
 
 	if (rc)
 		return rc;
+	rc = store_drop_requests(s, attempt, -1, e);
 	for (const char *const *table = tables; *table && !rc; table++)
 		rc = store_drop(s, *table, attempt, e);
 	return store_end(s, rc, e);

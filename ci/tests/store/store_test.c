@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sqlite3.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -202,6 +203,95 @@ static void a_run_that_is_not_there_is_refused_by_name(void **state)
 	assert_int_equal(access(dir, F_OK), 0);
 }
 
+static void put_attempt(struct store *s, const char *data)
+{
+	struct attempt_row row = {.cell = 1, .number = 1, .outcome = OUTCOME_CONFIRMED};
+	struct err e;
+
+	assert_int_equal(store_put_cell(s, 1, "w", &e), 0);
+	assert_int_equal(store_put_attempt(s, &row, &e), 0);
+	assert_int_equal(row.id, 1);
+	assert_int_equal(store_has_requests(s, 1, &e), 0);
+	assert_int_equal(store_drop_requests(s, 1, -1, &e), 0);
+	assert_int_equal(store_put_requests(s, 1, 0, 0, data, strlen(data), &e), 0);
+	assert_int_equal(store_put_requests(s, 1, 2, 0, "of 2", 4, &e), 0);
+	assert_int_equal(store_put_requests(s, 1, 2, 1, "", 0, &e), 0);
+}
+
+static void expect(struct store *s, int64_t attempt, int64_t recording, uint32_t block, int found,
+	const char *data)
+{
+	unsigned char *got;
+	size_t size;
+	struct err e;
+
+	assert_int_equal(store_get_requests(s, attempt, recording, block, &got, &size, &e), found);
+	if (!found)
+		return;
+	assert_int_equal(size, strlen(data));
+	assert_memory_equal(got, data, size);
+	free(got);
+}
+
+static void requests_belong_to_an_attempt_and_a_recording(void **state)
+{
+	struct store *s = new_store("requests");
+	struct err e;
+
+	(void)state;
+	put_attempt(s, "of 0");
+	assert_int_equal(store_has_requests(s, 1, &e), 1);
+	assert_int_equal(store_has_requests(s, 0, &e), 1);
+	assert_int_equal(store_has_requests(s, 2, &e), 0);
+	expect(s, 1, 0, 0, 1, "of 0");
+	expect(s, 1, 0, 1, 0, NULL);
+	expect(s, 1, 2, 0, 1, "of 2");
+	expect(s, 1, 2, 1, 1, "");
+	assert_int_equal(store_drop_requests(s, 1, 2, &e), 0);
+	expect(s, 1, 2, 0, 0, NULL);
+	expect(s, 1, 0, 0, 1, "of 0");
+	assert_int_equal(store_drop_attempt(s, 1, &e), 0);
+	assert_int_equal(store_has_requests(s, 0, &e), 0);
+	store_close(s);
+}
+
+static void requests_of_shards_are_joined_and_packed(void **state)
+{
+	static const char *const names[] = {"shard1", "shard2"};
+	struct store *shards[2], *joined, *packed;
+	char path[160];
+	struct err e;
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		shards[i] = new_store(names[i]);
+		put_attempt(shards[i], names[i]);
+		assert_int_equal(store_set(shards[i], "shard",
+					 i ? "{\"index\":2,\"of\":2,\"cells\":2}"
+					   : "{\"index\":1,\"of\":2,\"cells\":2}",
+					 &e),
+			0);
+		assert_int_equal(store_set(shards[i], "servers", "[\"s1\"]", &e), 0);
+	}
+	sql("UPDATE cell SET number = 2; UPDATE attempt SET cell = 2");
+	if (store_join(shards, 2, &joined, &e))
+		fail_msg("%s", e.text);
+	expect(joined, 1, 0, 0, 1, "shard1");
+	expect(joined, 2, 0, 0, 1, "shard2");
+	expect(joined, 2, 2, 0, 1, "of 2");
+	for (int whole = 0; whole < 2; whole++) {
+		snprintf(path, sizeof(path), "%s/packed%d", dir, whole);
+		assert_int_equal(store_pack(joined, path, whole, &e), 0);
+		assert_int_equal(store_open(path, &packed, &e), 0);
+		assert_int_equal(store_has_requests(packed, 0, &e), whole);
+		expect(packed, 2, 0, 0, whole, "shard2");
+		store_close(packed);
+	}
+	store_close(joined);
+	store_close(shards[0]);
+	store_close(shards[1]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -212,6 +302,8 @@ int main(void)
 		cmocka_unit_test(damage_is_told_at_opening),
 		cmocka_unit_test(an_old_version_is_refused),
 		cmocka_unit_test(a_run_that_is_not_there_is_refused_by_name),
+		cmocka_unit_test(requests_belong_to_an_attempt_and_a_recording),
+		cmocka_unit_test(requests_of_shards_are_joined_and_packed),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);
