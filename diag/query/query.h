@@ -48,7 +48,8 @@ struct query_param {
 struct query_spec {
 	const struct query_log *logs;
 	size_t n_logs;
-	/* Why there are none: asking for tables of records ends with it and -ENODATA. Or NULL. */
+	/* Why there are none: asking for tables that do not come from a source below ends with it
+	 * and -ENODATA. Or NULL. */
 	const char *no_logs;
 	/* The tables that they have come from there (source.h); NULL: there is none. 'store': all
 	 * tables; 'made': those that are made of several logs. Borrowed. */

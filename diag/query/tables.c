@@ -473,7 +473,7 @@ static int vt_filter(
 				rc = sqlite3_vtab_in_next(argv[i], &v))
 				add_value(p, v);
 	}
-	if (query_of(c)->spec.no_logs)
+	if (query_of(c)->spec.no_logs && !source_at(c))
 		return refuse_without_logs(c);
 	if (table_of(c)->summed)
 		return sum_up(c);

@@ -322,7 +322,7 @@ static int slow_run(const struct call *c)
 	struct err e;
 	int code, rc = store_open(c->args[0], &s, &e);
 
-	if (!rc && store_is_corpus(s))
+	if (!rc && store_is_corpus(s) && store_has_requests(s, 0, &e) != 1)
 		rc = err_set(&e, -EINVAL, "'%s' is a corpus: the traces are not in it", c->args[0]);
 	if (!rc && o->to_s > 0 && o->to_s <= o->from_s)
 		rc = err_set(&e, -EINVAL, "--to must be after --from");
@@ -379,6 +379,9 @@ const struct command slow_command = {.name = "slow",
 		"difference is more than chance at 5 %. Else it says what the slowest did and what "
 		"would be needed. A cell without a fault is compared with itself, by the same "
 		"rule: each server with the others, and the second half with the first.\n\n"
+		"The requests are those that were stored when the run was measured, also in a "
+		"whole corpus; of older runs, and with --file-system, they are followed through "
+		"the logs.\n\n"
 		"Parts: there (from the client's send until the server has read the call), waiting "
 		"(in the server), queue (waiting there while another request was in its disk), "
 		"disk, answering (from the last disk call to the answer's send), back. They add "

@@ -1,4 +1,4 @@
-/* Opens the logs of an attempt to follow its requests. */
+/* Opens the table or the logs of an attempt to follow its requests, and stores the table. */
 #include "harness/judging/flows.h"
 
 #include <errno.h>
@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "diag/flow/protocol.h"
+#include "diag/flow/table.h"
 #include "diag/record/stream.h"
 #include "harness/base/alloc.h"
 #include "harness/base/auto.h"
@@ -16,13 +17,21 @@
 #include "harness/judging/places.h"
 #include "harness/judging/writings.h"
 
+/* Whose table of requests. */
+struct stored {
+	struct store *store;
+	int64_t attempt, recording;
+};
+
 struct flows {
+	struct stored stored;
 	struct fs *fs;
 	struct places places;
 	struct flow *flow;
 	/* The first log, as NODE.FILE, that is not of flows, that has no heads, whose recording was
 	 * changed; and how. NULL: none. */
 	char *no_flow, *no_heads, *changed, *change;
+	bool may; /* a log of the file system may be one of flows with heads */
 	void (*opened)(void *ctx, struct stream *s, const char *node);
 	void *ctx;
 	size_t n_logs;
@@ -44,10 +53,13 @@ static int load_fs(struct store *s, const char *type, struct fs **out, struct er
 }
 
 /* What a log says of itself; older ones say nothing. */
-static void look_at_head(struct flows *f, const struct log_head *h, const char *name)
+static void look_at_head(
+	struct flows *f, const struct log_head *h, enum place_log log, const char *name)
 {
 	const uint32_t mode = h->how & LOG_MODE;
 
+	if (log == PLACE_FS && (!mode || (mode == LOG_FLOW && h->how & LOG_HEADS)))
+		f->may = true;
 	if (mode && mode != LOG_FLOW && !f->no_flow)
 		f->no_flow = alloc_copy(name);
 	if (mode == LOG_FLOW && !(h->how & LOG_HEADS) && !f->no_heads)
@@ -100,7 +112,7 @@ static int flows_add_log(struct flows *f, const char *folder, const struct place
 	int rc = stream_new(path, &spec, &stream, e);
 
 	if (!rc) {
-		look_at_head(f, stream_head(stream), name);
+		look_at_head(f, stream_head(stream), log, name);
 		watch_marks(f, stream, name);
 		rc = flow_add(f->flow, p->name, stream, e);
 	}
@@ -143,10 +155,62 @@ static int add_logs(struct flows *f, const char *folder, bool recorded, struct e
 	return rc;
 }
 
-int flows_new(struct store *s, const json_t *row, const char *fs_type, const struct flow_sink *sink,
-	struct flows **out, struct err *e)
+/* ---- the table ---- */
+
+static int get_block(void *ctx, uint32_t block, unsigned char **data, size_t *size, struct err *e)
 {
-	return flows_open(s, row, fs_type, sink, NULL, NULL, out, e);
+	const struct stored *t = ctx;
+
+	return store_get_requests(t->store, t->attempt, t->recording, block, data, size, e);
+}
+
+static int put_block(void *ctx, uint32_t block, const void *data, size_t size, struct err *e)
+{
+	const struct stored *t = ctx;
+
+	return store_put_requests(t->store, t->attempt, t->recording, block, data, size, e);
+}
+
+/* ---- opening ---- */
+
+static int refuse_corpus(struct store *s, struct err *e)
+{
+	return err_set(e, -EINVAL, "'%s' is a corpus: the traces are not in it", store_folder(s));
+}
+
+/* Everything but the requests' source. */
+static int flows_begin(struct store *s, const json_t *row, const char *fs_type,
+	const struct flow_sink *sink, struct flows *f, struct err *e)
+{
+	const json_t *cluster = jget(jget(row, "detail"), "reduction");
+	struct flow_spec spec = {.start_ns = jget_int(row, "start_ns"),
+		.seconds = (int32_t)jget_int(row, "seconds")};
+	int rc = 0;
+
+	f->stored = (struct stored){
+		s, jget_int(row, "attempt"), jget_int(jget(row, "written"), "number")};
+	if (!json_is_object(cluster))
+		rc = err_set(e, -EINVAL,
+			"'%s' was run by a culprit that did not keep its nodes' addresses and "
+			"clocks",
+			store_folder(s));
+	rc = rc ?: load_fs(s, fs_type, &f->fs, e) ?: places_read(&f->places, cluster, e);
+	if (rc)
+		return rc;
+	spec.protocol = fs_protocol(f->fs);
+	if (f->places.n)
+		spec.start_ns += f->places.place[0].offset_ns;
+	flow_new(&spec, sink, &f->flow);
+	return 0;
+}
+
+static int open_logs(struct flows *f, const json_t *row, struct err *e)
+{
+	auto_free char *folder = writing_folder(store_folder(f->stored.store), row);
+	const bool recorded = jget(jget(row, "detail"), "recording") || jget(row, "written");
+
+	return store_is_corpus(f->stored.store) ? refuse_corpus(f->stored.store, e)
+						: add_logs(f, folder, recorded, e);
 }
 
 int flows_open(struct store *s, const json_t *row, const char *fs_type,
@@ -154,35 +218,96 @@ int flows_open(struct store *s, const json_t *row, const char *fs_type,
 	void (*opened)(void *ctx, struct stream *stream, const char *node), void *ctx,
 	struct flows **out, struct err *e)
 {
-	const json_t *detail = jget(row, "detail"), *cluster = jget(detail, "reduction");
-	auto_free char *folder = writing_folder(store_folder(s), row);
 	struct flows *f = alloc_zero(1, sizeof(*f));
-	struct flow_spec spec = {.start_ns = jget_int(row, "start_ns"),
-		.seconds = (int32_t)jget_int(row, "seconds")};
-	int rc = 0;
+	int rc;
 
-	if (store_is_corpus(s))
-		rc = err_set(
-			e, -EINVAL, "'%s' is a corpus: the traces are not in it", store_folder(s));
-	else if (!json_is_object(cluster))
-		rc = err_set(e, -EINVAL,
-			"'%s' was run by a culprit that did not keep its nodes' addresses and "
-			"clocks",
-			store_folder(s));
 	f->opened = opened;
 	f->ctx = ctx;
-	rc = rc ?: load_fs(s, fs_type, &f->fs, e) ?: places_read(&f->places, cluster, e);
+	rc = store_is_corpus(s) ? refuse_corpus(s, e) : 0;
+	rc = rc ?: flows_begin(s, row, fs_type, sink, f, e) ?: open_logs(f, row, e);
+	if (rc)
+		flows_free(f);
+	else
+		*out = f;
+	return rc;
+}
+
+int flows_new(struct store *s, const json_t *row, const char *fs_type, const struct flow_sink *sink,
+	struct flows **out, struct err *e)
+{
+	const int stored = fs_type || sink->fuse
+		? 0
+		: store_has_requests(s, jget_int(row, "attempt"), e);
+	struct flows *f;
+	int rc;
+
+	if (stored <= 0)
+		return stored ?: flows_open(s, row, fs_type, sink, NULL, NULL, out, e);
+	f = alloc_zero(1, sizeof(*f));
+	rc = flows_begin(s, row, NULL, sink, f, e);
 	if (!rc) {
-		spec.protocol = fs_protocol(f->fs);
-		if (f->places.n)
-			spec.start_ns += f->places.place[0].offset_ns;
-		flow_new(&spec, sink, &f->flow);
-		rc = add_logs(f, folder, jget(detail, "recording") || jget(row, "written"), e);
+		auto_free char *name = alloc_format(
+			"'%s', attempt %lld", store_folder(s), (long long)f->stored.attempt);
+
+		rc = flow_table_open(f->flow, name, get_block, &f->stored, e);
+		rc = rc == 1 ? 0 : rc ?: open_logs(f, row, e);
 	}
 	if (rc)
 		flows_free(f);
 	else
 		*out = f;
+	return rc;
+}
+
+/* ---- storing ---- */
+
+/* Reads the logs. 1: the table is stored and whole; 0: there is none to have. */
+static int store_table_of(struct store *s, const json_t *row, struct err *e)
+{
+	struct stored to = {s, jget_int(row, "attempt"), jget_int(jget(row, "written"), "number")};
+	struct flow_table *table;
+	struct flow_sink sink;
+	struct flows *f = NULL;
+	struct err ignored;
+	char why[512];
+	int rc;
+
+	flow_table_new(put_block, &to, &table);
+	sink = flow_table_sink(table);
+	rc = flows_open(s, row, NULL, &sink, NULL, NULL, &f, &ignored);
+	if (!rc && flows_protocol(f) && f->may && !f->n_missing) {
+		rc = flow_run(f->flow, e) ?: flow_table_end(table, f->flow, e);
+		rc = rc ?: flows_complete(f, why, sizeof(why)) && !flows_trouble(f, 0);
+	} else {
+		rc = 0; /* readers of the logs say why */
+	}
+	flows_free(f);
+	flow_table_free(table);
+	return rc;
+}
+
+static int store_one(struct store *s, const json_t *row, struct err *e)
+{
+	const int rc = store_table_of(s, row, e);
+
+	return rc < 0 ? rc
+		: rc  ? 0
+		      : store_drop_requests(s, jget_int(row, "attempt"),
+				jget_int(jget(row, "written"), "number"), e);
+}
+
+int flows_store(struct store *s, const json_t *row, struct err *e)
+{
+	const size_t n = writing_count(row, NULL);
+	int rc = store_drop_requests(s, jget_int(row, "attempt"), -1, e);
+
+	if (!n)
+		return rc ?: store_one(s, row, e);
+	for (size_t i = 1; !rc && i <= n; i++) {
+		auto_json json_t *one = writing_row(row, i);
+
+		rc = store_one(s, one, e);
+	}
 	return rc;
 }
 

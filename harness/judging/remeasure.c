@@ -9,6 +9,7 @@
 #include "harness/base/alloc.h"
 #include "harness/base/auto.h"
 #include "harness/base/jget.h"
+#include "harness/judging/flows.h"
 #include "harness/judging/places.h"
 #include "harness/judging/reduce.h"
 
@@ -72,6 +73,8 @@ static int measure_again(
 		rc = store_drop(s, "event", attempt, e);
 	if (!rc)
 		rc = reduce_store(r, s, attempt, e);
+	if (!rc && !second)
+		rc = flows_store(s, row, e);
 	reduce_free(r);
 	return rc;
 }

@@ -12,9 +12,9 @@
  * not keep the description of the cluster; -EBADMSG: a file is missing or damaged. */
 int remeasure_check(struct store *s, struct err *e);
 
-/* Replaces samples, events, models and verdicts (judged by 'j', of this store), all or none.
- * 'traces' is the run's folder with the traces; 'second': uses the second tracer's. '*cells' gets
- * the number of cells that were measured. */
+/* Replaces samples, events, requests, models and verdicts (judged by 'j', of this store), all or
+ * none. 'traces' is the run's folder with the traces; 'second': uses the second tracer's. '*cells'
+ * gets the number of cells that were measured. */
 int remeasure_run(struct store *s, const char *traces, bool second, struct judge *j, size_t *cells,
 	struct err *e);
 

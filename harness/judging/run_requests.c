@@ -27,7 +27,6 @@ struct following {
 	const struct query_ask *ask; /* or NULL */
 	struct flows *flows;
 	struct failures *failures;
-	const struct call_arch *arch;
 };
 
 static int run_requests_by_text(const void *a, const void *b)
@@ -95,7 +94,6 @@ static void take_disks(struct request_row *out, const struct flow_request *r)
 static void take_fuse(struct following *f, struct request_row *out, const struct flow_request *r)
 {
 	const struct flow_fuse *u = r->fuse;
-	const struct call_info *info;
 
 	out->fuse_ns = out->daemon_ns = out->call_ns = out->offset = -1;
 	if (!u)
@@ -107,8 +105,7 @@ static void take_fuse(struct following *f, struct request_row *out, const struct
 	out->thread = run_requests_keep(f->of, u->thread);
 	if (u->call.how == FLOW_UNBOUND)
 		return;
-	info = f->arch ? call_info(f->arch, u->nr & ~RECORD_ASYNC_NR) : NULL;
-	out->call = info ? info->name : NULL;
+	out->call = flow_call_name(flows_flow(f->flows), u->call.node, u->nr & ~RECORD_ASYNC_NR);
 	out->call_ns = length(&u->call);
 	out->offset = u->offset;
 	out->path = run_requests_keep(f->of, u->path);
@@ -172,14 +169,6 @@ static void add_trouble(struct followed *a, const char *why)
 	a->troubles[a->n_troubles++] = alloc_copy(why);
 }
 
-static void opened(void *ctx, struct stream *stream, const char *node)
-{
-	struct following *f = ctx;
-
-	(void)node;
-	f->arch = stream_arch(stream);
-}
-
 /* Follows the logs that are open, and notes what they lack. */
 static int run_requests_run(struct following *f, struct err *e)
 {
@@ -222,7 +211,7 @@ static int open_and_run(struct following *f, struct store *store, struct err *e)
 		f->to->without = written_never(f->to->row);
 		return 0;
 	}
-	rc = flows_open(store, f->to->row, NULL, &sink, opened, f, &f->flows, e);
+	rc = flows_new(store, f->to->row, NULL, &sink, &f->flows, e);
 	if (rc == -EINVAL || rc == -ENOENT || rc == -EBADMSG) {
 		f->to->without = alloc_copy(e->text);
 		return 0;

@@ -1,7 +1,7 @@
 /*
- * The tables 'requests' and 'failures' of a run: its attempts' logs of flows, followed when one of
- * the tables is asked (diag/query/source.h). What was found of an attempt is kept for the next
- * question, in files without names. Threads may ask at the same time.
+ * The tables 'requests' and 'failures' of a run: its attempts' flows (flows.h), stored or of logs,
+ * followed when one of the tables is asked (diag/query/source.h). What was found of an attempt is
+ * kept for the next question, in files without names. Threads may ask at the same time.
  */
 #ifndef CULPRIT_HARNESS_JUDGING_RUN_REQUESTS_H
 #define CULPRIT_HARNESS_JUDGING_RUN_REQUESTS_H

@@ -13,6 +13,7 @@ enum { TABLES = 8 };
 struct run_tables {
 	struct run_logs *recorded; /* NULL: there are no logs yet */
 	struct run_requests *requests;
+	bool stored; /* without logs, too, there are requests */
 	json_t *rows[TABLES], *scores;
 	char *no_logs; /* why there are none, or NULL */
 };
@@ -48,7 +49,9 @@ int run_tables_new(
 		rc = 0;
 	if (rc == -ENODATA && spec->only_tables) {
 		t->no_logs = alloc_copy(e->text);
-		rc = 0;
+		rc = store_has_requests(s, 0, e);
+		t->stored = rc == 1;
+		rc = rc < 0 ? rc : 0;
 	}
 	rc = rc ?: run_requests_new(s, spec->cell, spec->recording, &t->requests, e);
 	if (rc)
@@ -91,7 +94,8 @@ int run_tables_query(
 
 	with.logs = run_tables_logs(t, &with.n_logs);
 	with.no_logs = t->no_logs;
-	with.made = run_requests_source(t->requests);
+	if (!t->no_logs || t->stored)
+		with.made = run_requests_source(t->requests);
 	rc = query_new(&with, &made, e);
 	if (rc)
 		return rc;

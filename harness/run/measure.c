@@ -5,8 +5,10 @@
 #include <string.h>
 
 #include "harness/base/alloc.h"
+#include "harness/base/auto.h"
 #include "harness/base/jget.h"
 #include "harness/base/file.h"
+#include "harness/judging/flows.h"
 #include "harness/run/fingerprint.h"
 #include "harness/run/trial_impl.h"
 #include "harness/lua/luajson.h"
@@ -217,10 +219,23 @@ static int store_recorded(
 	return store_put_file(t->x->store, t->row.id, below, e);
 }
 
+/* The requests, if the tracer or the flight recorder recorded flows. */
+static int store_requests(struct trial *t, struct err *e)
+{
+	auto_json json_t *row = json_pack("{s:I, s:I, s:I, s:I, s:I, s:O}", "attempt",
+		(json_int_t)t->row.id, "cell", (json_int_t)t->row.cell, "number",
+		(json_int_t)t->row.number, "start_ns", (json_int_t)t->row.start_ns, "seconds",
+		(json_int_t)t->row.seconds, "detail", t->detail);
+
+	return flows_store(t->x->store, row, e);
+}
+
 int measure_store(struct trial *t, struct store *s, const struct reduction *r, struct err *e)
 {
 	int rc = r ? reduce_store(r, s, t->row.id, e) : 0;
 
+	if (r && s == t->x->store)
+		rc = rc ?: store_requests(t, e);
 	/* All files lie in the run's own folder. */
 	return rc || s != t->x->store ? rc
 				      : each_file(t, store_file, t, e)

@@ -152,8 +152,8 @@ int measure_cpu(struct trial *t, int sign, struct err *e);
  * those of the file system without their end), all_s. Only processes count: no kernel threads, no
  * interrupts, no agents. */
 int measure_runtime(struct trial *t, struct err *e);
-/* Writes samples ('r' NULL: none) and, in the run's own store, the list of files. Inside the
- * caller's transaction. */
+/* Writes samples and events ('r' NULL: none) and, in the run's own store, requests and the list of
+ * files. Inside the caller's transaction. */
 int measure_store(struct trial *t, struct store *s, const struct reduction *r, struct err *e);
 
 #endif
