@@ -1,4 +1,5 @@
-/* 'culprit lab disk', a server's disk: a FUSE file system with one file, "disk". */
+/* 'culprit lab disk', a server's disk: a FUSE file system with the file "disk", and "control", by
+ * which faults slow the disk (disk_model.h). */
 #include <errno.h>
 #include <fcntl.h>
 #include <fuse_lowlevel.h>
@@ -13,6 +14,7 @@
 #include <unistd.h>
 
 #include "harness/base/alloc.h"
+#include "harness/base/auto.h"
 #include "harness/base/clock.h"
 #include "harness/lab/disk_memory.h"
 #include "harness/lab/disk_model.h"
@@ -21,7 +23,7 @@
 #define REQUEST_MAX (128u << 10)
 #define FOREVER 1e9
 
-enum { DISK = 2 }; /* the file's inode */
+enum { DISK = 2, CONTROL = 3 }; /* the files' inodes */
 
 /* An accepted request, answered at its due time. */
 struct pending {
@@ -30,12 +32,15 @@ struct pending {
 	enum { DO_READ, DO_WRITTEN, DO_FLUSHED } what;
 	uint64_t position;
 	size_t size;
-	int64_t due_ns;
+	bool fails;
+	uint64_t head; /* where the request before it ends */
+	struct disk_turn turn;
 };
 
 struct disk {
 	struct disk_model model, speed; /* 'speed' takes effect when formatting has ended */
-	int memory;                     /* disk_memory.h */
+	struct disk_counters counters;
+	int memory; /* disk_memory.h */
 	struct fuse_session *session;
 	uint64_t size;
 	struct pending *head, **tail;
@@ -48,7 +53,7 @@ static struct stat disk_describe(const struct disk *d, fuse_ino_t ino)
 	return (struct stat){.st_ino = ino,
 		.st_nlink = 1,
 		.st_blksize = 4096,
-		.st_mode = ino == DISK ? S_IFREG | 0600 : S_IFDIR | 0700,
+		.st_mode = ino == FUSE_ROOT_ID ? S_IFDIR | 0700 : S_IFREG | 0600,
 		.st_size = ino == DISK ? (off_t)d->size : 0};
 }
 
@@ -65,9 +70,9 @@ static void op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
 	struct disk *d = fuse_req_userdata(req);
 	struct fuse_entry_param entry = {.attr_timeout = FOREVER, .entry_timeout = FOREVER};
 
-	entry.ino = DISK;
-	entry.attr = disk_describe(d, DISK);
-	if (parent == FUSE_ROOT_ID && !strcmp(name, "disk"))
+	entry.ino = !strcmp(name, "disk") ? DISK : !strcmp(name, "control") ? CONTROL : 0;
+	entry.attr = disk_describe(d, entry.ino);
+	if (parent == FUSE_ROOT_ID && entry.ino)
 		fuse_reply_entry(req, &entry);
 	else
 		fuse_reply_err(req, ENOENT);
@@ -81,20 +86,45 @@ static void op_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi
 	fuse_reply_attr(req, &st, FOREVER);
 }
 
+/* A shell empties a file before it writes to it. */
+static void op_setattr(
+	fuse_req_t req, fuse_ino_t ino, struct stat *attr, int set, struct fuse_file_info *fi)
+{
+	(void)attr;
+	(void)set;
+	if (ino == CONTROL)
+		op_getattr(req, ino, fi);
+	else
+		fuse_reply_err(req, EPERM);
+}
+
 static void op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
 	fi->direct_io = 1;
-	if (ino == DISK)
+	if (ino == DISK || ino == CONTROL)
 		fuse_reply_open(req, fi);
 	else
 		fuse_reply_err(req, EISDIR);
 }
 
+static void disk_count(struct disk_counters *c, const struct pending *p)
+{
+	if (p->what == DO_FLUSHED)
+		return;
+	c->requests++;
+	c->delayed += p->turn.added_ns > 0;
+	c->held += p->turn.held;
+	c->failed += p->fails;
+	c->added_ns += p->turn.added_ns;
+}
+
 static void disk_answer(struct disk *d, struct pending *p)
 {
-	int rc = p->what == DO_READ ? disk_memory_read(d->memory, d->buffer, p->size, p->position)
-				    : 0;
+	int rc = p->fails            ? -EIO
+		: p->what == DO_READ ? disk_memory_read(d->memory, d->buffer, p->size, p->position)
+				     : 0;
 
+	disk_count(&d->counters, p);
 	if (rc || p->what == DO_FLUSHED)
 		fuse_reply_err(p->req, -rc);
 	else if (p->what == DO_READ)
@@ -109,7 +139,7 @@ static void answer_due(struct disk *d)
 	struct itimerspec when = {0};
 	int64_t now = clock_ns(CLOCK_MONOTONIC);
 
-	while (d->head && d->head->due_ns <= now) {
+	while (d->head && d->head->turn.done_ns <= now) {
 		struct pending *p = d->head;
 
 		d->head = p->next;
@@ -118,28 +148,91 @@ static void answer_due(struct disk *d)
 		disk_answer(d, p);
 	}
 	if (d->head) {
-		when.it_value.tv_sec = d->head->due_ns / 1000000000;
-		when.it_value.tv_nsec = d->head->due_ns % 1000000000;
+		when.it_value.tv_sec = d->head->turn.done_ns / 1000000000;
+		when.it_value.tv_nsec = d->head->turn.done_ns % 1000000000;
 	}
 	timerfd_settime(d->timer, TFD_TIMER_ABSTIME, &when, NULL);
+}
+
+static void disk_plan(struct disk *d, struct pending *p, int64_t now)
+{
+	p->head = d->model.end;
+	if (p->what == DO_FLUSHED)
+		p->turn = (struct disk_turn){.done_ns = disk_model_idle(&d->model, now)};
+	else
+		p->turn = disk_model_request(&d->model, now, p->position, p->size);
 }
 
 static void accept_request(fuse_req_t req, int what, uint64_t position, size_t size)
 {
 	struct disk *d = fuse_req_userdata(req);
 	struct pending *p = alloc_zero(1, sizeof(*p));
-	int64_t now = clock_ns(CLOCK_MONOTONIC);
 
 	*p = (struct pending){.req = req,
 		.what = what,
 		.position = position,
 		.size = size,
-		.due_ns = what == DO_FLUSHED ? disk_model_idle(&d->model, now)
-					     : disk_model_request(&d->model, now, position, size)};
+		.fails = what == DO_READ && disk_model_fails(&d->model)};
+	disk_plan(d, p, clock_ns(CLOCK_MONOTONIC));
 	*d->tail = p;
 	d->tail = &p->next;
 	if (d->head == p)
 		answer_due(d);
+}
+
+/* The requests that wait are served under the new fault; the one in service begins anew. */
+static void disk_change(struct disk *d, const struct disk_fault *f)
+{
+	int64_t now = clock_ns(CLOCK_MONOTONIC);
+
+	if (disk_fault_same(f, &d->model.fault))
+		return;
+	d->model.fault = *f;
+	if (d->head) {
+		d->model.busy_until_ns = now;
+		d->model.end = d->head->head;
+	}
+	for (struct pending *p = d->head; p; p = p->next) {
+		p->fails = p->fails && f->errors_pct > 0;
+		disk_plan(d, p, now);
+	}
+	answer_due(d);
+}
+
+/* With those that a stall holds now. */
+static void control_read(fuse_req_t req, size_t size, off_t off)
+{
+	struct disk *d = fuse_req_userdata(req);
+	struct disk_counters c = d->counters;
+	auto_free char *text = NULL;
+	size_t n;
+
+	if (disk_model_stalls(&d->model, clock_ns(CLOCK_MONOTONIC)))
+		for (const struct pending *p = d->head; p; p = p->next)
+			c.held += p->turn.held;
+	text = disk_control_text(&d->model.fault, &c);
+	if (!text) {
+		fuse_reply_err(req, ENOMEM);
+		return;
+	}
+	n = strlen(text);
+	if ((uint64_t)off > n)
+		off = (off_t)n;
+	n -= (size_t)off;
+	fuse_reply_buf(req, text + off, n < size ? n : size);
+}
+
+static void control_write(fuse_req_t req, const char *text, size_t size, off_t off)
+{
+	struct disk *d = fuse_req_userdata(req);
+	struct disk_fault f;
+
+	if (off || disk_fault_parse(text, size, clock_ns(CLOCK_MONOTONIC), &f, NULL)) {
+		fuse_reply_err(req, EINVAL);
+		return;
+	}
+	disk_change(d, &f);
+	fuse_reply_write(req, size);
 }
 
 /* '*size' is cut at the end of the disk. */
@@ -158,9 +251,14 @@ static void op_read(
 	fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct fuse_file_info *fi)
 {
 	struct disk *d = fuse_req_userdata(req);
-	int rc = place(d, ino, off, &size);
+	int rc;
 
 	(void)fi;
+	if (ino == CONTROL) {
+		control_read(req, size, off);
+		return;
+	}
+	rc = place(d, ino, off, &size);
 	if (rc || size > REQUEST_MAX)
 		fuse_reply_err(req, EINVAL);
 	else if (!size)
@@ -174,9 +272,14 @@ static void op_write(fuse_req_t req, fuse_ino_t ino, const char *data, size_t si
 {
 	struct disk *d = fuse_req_userdata(req);
 	size_t fits = size;
-	int rc = place(d, ino, off, &fits);
+	int rc;
 
 	(void)fi;
+	if (ino == CONTROL) {
+		control_write(req, data, size, off);
+		return;
+	}
+	rc = place(d, ino, off, &fits);
 	if (!rc && fits != size)
 		rc = -ENOSPC;
 	if (!rc)
@@ -189,10 +292,12 @@ static void op_write(fuse_req_t req, fuse_ino_t ino, const char *data, size_t si
 
 static void op_fsync(fuse_req_t req, fuse_ino_t ino, int datasync, struct fuse_file_info *fi)
 {
-	(void)ino;
 	(void)datasync;
 	(void)fi;
-	accept_request(req, DO_FLUSHED, 0, 0);
+	if (ino == DISK)
+		accept_request(req, DO_FLUSHED, 0, 0);
+	else
+		fuse_reply_err(req, 0);
 }
 
 /* Discard and "write zeroes" of the block layer: they take no disk time. */
@@ -214,6 +319,7 @@ static const struct fuse_lowlevel_ops ops = {
 	.init = op_init,
 	.lookup = op_lookup,
 	.getattr = op_getattr,
+	.setattr = op_setattr,
 	.open = op_open,
 	.read = op_read,
 	.write = op_write,
@@ -225,8 +331,10 @@ static const struct fuse_lowlevel_ops ops = {
 static void hurry(struct disk *d)
 {
 	d->model.rate = d->speed.rate = 0;
-	for (struct pending *p = d->head; p; p = p->next)
-		p->due_ns = 0;
+	for (struct pending *p = d->head; p; p = p->next) {
+		p->turn.done_ns = 0;
+		p->fails = false;
+	}
 	answer_due(d);
 }
 
@@ -261,7 +369,7 @@ static void disk_serve(struct disk *d)
 			child_wait();
 			child_commit();
 			fds[3].fd = -1;
-			d->model = d->speed;
+			d->model = d->speed; /* with no fault: no agent has been here */
 		}
 		if (fds[0].revents) {
 			int n = fuse_session_receive_buf(d->session, &buf);

@@ -27,7 +27,8 @@
 
 #define LAB_STORAGE "/srv/storage"
 #define LAB_MOUNT "/mnt/fs"
-#define LAB_NODE_RUN "/run/culprit" /* a node's own folder, inside the node */
+#define LAB_NODE_RUN "/run/culprit"      /* a node's own folder, inside the node */
+#define LAB_CONTROL LAB_NODE_RUN "/disk" /* a server's disk: its file "control" (disk_model.h) */
 
 /* Requests that a disk holds at a time, like a drive's own queue. */
 #define LAB_DISK_QUEUE 16

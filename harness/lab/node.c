@@ -117,6 +117,27 @@ static void make_etc(int lab)
 	mount_at(LAB_ETC, "/etc", NULL, MS_BIND, NULL);
 }
 
+/* Of its disk's file system a server sees the control file, and no other node's. Taken before the
+ * disks are unmounted here, and put in its place once there is one. -1: the node has no disk. */
+static int take_control(const struct lab_options *o, const struct lab_node *n)
+{
+	if (n->role != ROLE_SERVER)
+		return -1;
+	return child_try(open_tree(AT_FDCWD, lab_path(o->dir, "disk/%s/control", n->name).s,
+				 OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC),
+		"cannot take the disk's control file");
+}
+
+static void put_control(int control)
+{
+	if (control < 0)
+		return;
+	child_must(file_write_atomic(LAB_CONTROL, 0600, "", 0, &child_err));
+	child_try(move_mount(control, "", AT_FDCWD, LAB_CONTROL, MOVE_MOUNT_F_EMPTY_PATH),
+		"cannot mount '%s'", LAB_CONTROL);
+	close(control);
+}
+
 /* The folders that a node writes to are in memory of its own and go with it. */
 static void make_mounts(const struct lab_options *o, const struct lab_node *n)
 {
@@ -127,8 +148,9 @@ static void make_mounts(const struct lab_options *o, const struct lab_node *n)
 		{"/var/log", "mode=755"}, {"/var/tmp", "mode=1777"}};
 	static const char *const folders[] = {
 		"/run/sshd", "/run/lock", LAB_NODE_RUN, LAB_STORAGE, LAB_MOUNT, "/var/lib/culprit"};
-	int dir = child_try(
-		open(o->dir, O_PATH | O_DIRECTORY | O_CLOEXEC), "cannot open '%s'", o->dir);
+	int control = take_control(o, n),
+	    dir = child_try(
+		    open(o->dir, O_PATH | O_DIRECTORY | O_CLOEXEC), "cannot open '%s'", o->dir);
 
 	lab_each(server, o, o->servers)
 		umount2(lab_path(o->dir, "disk/%s", server.name).s, MNT_DETACH);
@@ -140,6 +162,7 @@ static void make_mounts(const struct lab_options *o, const struct lab_node *n)
 	bind_from(dir, lab_path("node", "%s", n->name).s, LAB_NODE_RUN);
 	child_must(file_mkdirs(LAB_NODE_RUN "/log", 0755, &child_err));
 	bind_from(dir, lab_path("log", "%s", n->name).s, LAB_NODE_RUN "/log");
+	put_control(control);
 	make_etc(dir);
 	close(dir);
 	make_dev(n);
