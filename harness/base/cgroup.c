@@ -13,7 +13,13 @@ const char *cgroup_controller_name(enum cgroup_controller c)
 {
 	static const char *const names[] = {"cpu", "cpuacct", "memory"};
 
-	return c < CGROUP_CONTROLLERS ? names[c] : NULL;
+	return c < CGROUP_CONTROLLERS ? names[c] : c == CGROUP_IO ? "io" : NULL;
+}
+
+/* The name in a hierarchy of version 1. */
+static const char *first_name(const char *controller)
+{
+	return controller && !strcmp(controller, "io") ? "blkio" : controller;
 }
 
 /* Is 'word' one of those in 'list', which ends at 'end' or NUL and has them apart by 'apart'? */
@@ -73,7 +79,8 @@ static bool group_path(
 		path = names ? memchr(names + 1, ':', (size_t)(line + n - names - 1)) : NULL;
 		if (!path || path[1] != '/')
 			continue;
-		if (version == 2 ? path != names + 1 : !listed(names + 1, path, controller, ",:"))
+		if (version == 2 ? path != names + 1
+				 : !listed(names + 1, path, first_name(controller), ",:"))
 			continue;
 		n = (size_t)(line + n - path - 1);
 		if (n >= size)
@@ -99,7 +106,7 @@ static unsigned mounted(
 	type += 3;
 	options = skip_fields(type, 2);
 	if (!strncmp(type, "cgroup ", 7))
-		return controller && listed(options, end, controller, ", \n") ? 1 : 0;
+		return controller && listed(options, end, first_name(controller), ", \n") ? 1 : 0;
 	if (strncmp(type, "cgroup2 ", 8))
 		return 0;
 	if (!controller)

@@ -16,7 +16,8 @@ enum cgroup_controller {
 	CGROUP_CPUACCT,
 	CGROUP_MEMORY,
 	CGROUP_CONTROLLERS,
-	CGROUP_PRESSURE = CGROUP_CONTROLLERS
+	CGROUP_PRESSURE = CGROUP_CONTROLLERS,
+	CGROUP_IO /* "blkio" in version 1 */
 };
 
 struct cgroup_place {
@@ -34,7 +35,8 @@ struct cgroup_place cgroup_place(
 /* Of this process. */
 struct cgroup_place cgroup_own(enum cgroup_controller c);
 
-const char *cgroup_controller_name(enum cgroup_controller c); /* "memory"; NULL: it is none */
+/* "memory"; NULL: it is none. Of CGROUP_IO that of version 2, "io". */
+const char *cgroup_controller_name(enum cgroup_controller c);
 
 /* The text of a file of a group; NULL: there is none. The caller frees. */
 char *cgroup_read(const char *group, const char *file);

@@ -86,6 +86,24 @@ static const char v1_groups[] =
 	"9:name=systemd:/\n4:memory:/lab/s1/session\n2:cpuacct:/lab/s1/session\n1:cpu:/lab/s1\n"
 	"0::/other\n";
 
+/* The controller of disks has another name in each version. */
+static void the_group_of_disks_is_found(void **state)
+{
+	struct cgroup_place p = cgroup_place("33 20 0:33 / /c/v2 rw - cgroup2 cgroup2 rw\n"
+					     "34 20 0:34 / /c/blkio rw - cgroup cgroup rw,blkio\n",
+		"3:cpu:/x\n2:blkio:/lab/s1\n0::/other\n", CGROUP_IO);
+	char line[PATH_MAX + 64];
+
+	(void)state;
+	assert_int_equal(p.version, 1);
+	assert_string_equal(p.own, "/c/blkio/lab/s1");
+	put("v2/cgroup.controllers", "cpu io\n");
+	snprintf(line, sizeof(line), "33 20 0:33 / %s/v2 rw - cgroup2 cgroup2 rw\n", dir);
+	p = cgroup_place(line, "0::/own\n", CGROUP_IO);
+	assert_int_equal(p.version, 2);
+	assert_string_equal(p.own + strlen(dir), "/v2/own");
+}
+
 static void version_one_is_read(void **state)
 {
 	struct sampler_snapshot s = {0};
@@ -359,6 +377,7 @@ static void groups_that_do_not_tell_are_left_out(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_group_of_disks_is_found),
 		cmocka_unit_test(version_one_is_read),
 		cmocka_unit_test(version_two_is_read),
 		cmocka_unit_test(without_limits_the_machine_is_read),
