@@ -5,6 +5,8 @@
 
 static const struct primitive *const primitives[] = {
 	&command_primitive,
+	&disk_primitive,
+	&disk_errors_primitive,
 	&limits_primitive,
 	&packets_primitive,
 	&process_primitive,

@@ -41,5 +41,7 @@ extern const struct primitive limits_primitive;
 extern const struct primitive signal_primitive;
 extern const struct primitive service_primitive;
 extern const struct primitive readonly_primitive;
+extern const struct primitive disk_primitive;
+extern const struct primitive disk_errors_primitive;
 
 #endif

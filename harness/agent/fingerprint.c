@@ -15,6 +15,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "faults/primitives/disk.h"
 #include "faults/primitives/limits.h"
 #include "faults/primitives/packets.h"
 #include "faults/primitives/process.h"
@@ -132,10 +133,14 @@ static void device_line(const char *sys, const char *name, char *buf, size_t siz
 static int block_devices(json_t *list, struct err *e)
 {
 	auto_dir DIR *dir = opendir("/dev");
+	char modelled[512];
 	struct dirent *d;
 
 	if (!dir)
 		return err_errno(e, -errno, "cannot list '/dev'");
+	disk_fingerprint(modelled, sizeof(modelled));
+	if (*modelled)
+		add(list, "%s", modelled);
 	while ((d = readdir(dir))) {
 		char sys[128], sectors[32], ro[8], backing[PATH_MAX];
 		struct stat st;

@@ -27,6 +27,8 @@ static const struct {
 	[HANDLE_STOP] = {'s', "stop", "signal"},
 	[HANDLE_SERVICE] = {'v', "act on a server", "service"},
 	[HANDLE_READONLY] = {'f', "read-only file system", "readonly"},
+	[HANDLE_DISK] = {'b', "slow disk", "disk"},
+	[HANDLE_DISK_ERRORS] = {'e', "failing disk", "disk-errors"},
 	[HANDLE_CHECK] = {'k', "check", NULL},
 };
 

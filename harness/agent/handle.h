@@ -32,6 +32,8 @@ enum handle_kind {
 	HANDLE_STOP,
 	HANDLE_SERVICE,
 	HANDLE_READONLY,
+	HANDLE_DISK,
+	HANDLE_DISK_ERRORS,
 	HANDLE_CHECK, /* nothing to undo: freed when its child has answered */
 };
 

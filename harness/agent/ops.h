@@ -20,6 +20,9 @@ typedef int (*op_fn)(struct agent *a, json_t *id, json_t *args, struct err *e);
  * been checked, begin? Looks at the server and its storage, and changes nothing. */
 int ops_service_able(struct agent *a, const char *op, const json_t *args, struct err *e);
 
+/* The same of disk.degrade and disk.fail. If it could, 'e' has the name of the backend. */
+int ops_disk_able(struct agent *a, const json_t *args, struct err *e);
+
 /* The argument, or 'missing'. Of the others jget.h is enough. */
 double arg_number(const json_t *args, const char *name, double missing);
 

@@ -136,7 +136,7 @@ static int check_with(const char *what, const json_t *with, struct err *e)
 
 	if (!with)
 		return 0;
-	if (!op || !op->restarts)
+	if (!op || !(op->restarts || begins(what, "disk.")))
 		return err_set(e, -EINVAL, "'%s' is not checked with arguments", what);
 	return operation_check(op, with, e);
 }
@@ -153,7 +153,9 @@ int op_check(struct agent *a, json_t *id, json_t *args, struct err *e)
 		return rc;
 	if (begins(what, "trace.") && strcmp(what, "trace.start") && geteuid() == 0)
 		return check_tracer(a, id, what + strlen("trace."), args, e);
-	if (begins(what, "packets.")) {
+	if (begins(what, "disk.") && with) {
+		rc = ops_disk_able(a, with, &why);
+	} else if (begins(what, "packets.")) {
 		rc = packets_check(a->packets_backend, &backend, &why);
 		if (!rc)
 			err_set(&why, 0, "%s", backend->name);
@@ -163,7 +165,8 @@ int op_check(struct agent *a, json_t *id, json_t *args, struct err *e)
 	} else if (strcmp(what, "run") && !begins(what, "process.")) {
 		return err_set(e, -EINVAL,
 			"cannot check '%s'; packets.drop, process.start, limits.set, signal.stop, "
-			"service.restart, fs.readonly, trace.TRACER and run can be checked",
+			"service.restart, fs.readonly, trace.TRACER and run can be checked, and "
+			"disk.degrade and disk.fail with their arguments",
 			what);
 	}
 	agent_answer(a, id, able(rc, &why));

@@ -486,6 +486,22 @@ function Node:restart_service(server) end
 ---@return culprit.Handle
 function Node:make_readonly(storage) end
 
+---Makes the disk of the storage at 'path' (a path on its file system, or the block device that it is) slow, until
+---the fault ends: latency_s is added to each request, at most 'rate' bytes/s pass, a request takes 'factor' times its
+---own time; the disk does nothing for stall_s of every every_s seconds (without every_s: once). A disk of the lab does it
+---itself (backend "lab"). On other storage only the rate can be limited, of the requests of 'pids' and their descendants
+---(backend "cgroup"). Node:can("disk.degrade", { ... }) says what can be done.
+---@param disk { path: string, latency_s?: number, rate?: number, factor?: number, stall_s?: number, every_s?: number,
+---pids?: integer[], backend?: "lab"|"cgroup", max_s?: number }
+---@return culprit.Handle
+function Node:degrade_disk(disk) end
+
+---Lets a share of the reads of that disk fail with EIO. If the file system meets such an error in its own data and turns
+---read-only, it is checked when the fault ends; 'pid' is the server that uses it, which is restarted for that.
+---@param disk { path: string, errors_pct: number, pid?: integer, max_s?: number }
+---@return culprit.Handle
+function Node:fail_disk(disk) end
+
 ---The file system that holds 'path'; or, if 'path' is a block device, that: type is "block device", point "".
 ---@param path string
 ---@return { type: string, source: string, device: string, point: string, options: string, super_options:
@@ -513,8 +529,8 @@ function Node:fs_info(path) end
 function Node:run(command) end
 
 ---Is the node able to do this ("packets.drop", "process.start", "limits.set", "signal.stop",
----"service.restart", "fs.readonly")? With the arguments of a service's act or of make_readonly it looks at the
----server and its storage as well, and changes nothing.
+---"service.restart", "fs.readonly", "disk.degrade")? With the arguments of a service's act, of make_readonly or of
+---degrade_disk (which must be given) it looks at the server and its storage as well, and changes nothing.
 ---@param what string
 ---@param with? table
 ---@return true|nil able, string? reason
@@ -532,6 +548,14 @@ function Handle:status() end
 ---Of a packet rule.
 ---@return { seen: integer, dropped: integer, seen_bytes: integer, dropped_bytes: integer }
 function Handle:counters() end
+
+---Of a slowed disk. seconds: since the act began. Of its device: reads and writes (ios), their time with waiting, bytes
+---(of the backend "cgroup": those of the limited processes), how many are in flight. Of the backend "lab", since the act
+---began: requests, and of these those that were delayed, held by a stall (those that wait in one now included), or
+---failed; added_s: what faults added to all of them.
+---@return { backend: string, seconds: number, ios: integer, ios_s: number, bytes: integer, in_flight: integer, requests:
+---integer?, delayed: integer?, held: integer?, failed: integer?, added_s: number? }
+function Handle:disk_counters() end
 
 ---Ends it now; fails if the end cannot be verified.
 function Handle:undo() end

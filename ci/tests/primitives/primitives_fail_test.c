@@ -16,7 +16,9 @@ int main(void)
 #include "ci/tests/agent/failing_target.h"
 
 #include "faults/primitives/command.h"
+#include "faults/primitives/disk.h"
 #include "faults/primitives/limits.h"
+#include "faults/primitives/procfs.h"
 #include "faults/primitives/signal.h"
 
 /* ---- the acts ---- */
@@ -48,6 +50,18 @@ static int drop(json_t **inverse, struct err *e)
 		return rc;
 	*inverse = packets_inverse(backend, "0123456789abcdef", "d1");
 	return *inverse ? packets_drop(&spec, *inverse, e) : -ENOMEM;
+}
+
+/* Any block device will do: the limit is the group's. */
+static int limit_disk(json_t **inverse, struct err *e)
+{
+	json_t *pids = json_pack("[i]", (int)target);
+	const struct disk_spec spec = {
+		.path = "/dev/loop0", .rate = 1e6, .pids = pids, .backend = "cgroup"};
+	int rc = disk_prepare(&spec, state_dir, "01234567-b1", inverse, e);
+
+	json_decref(pids);
+	return rc ? rc : disk_act(*inverse, e);
 }
 
 static char *mark;
@@ -123,15 +137,18 @@ static int count_fds(void)
  * descriptors and children. */
 static char *everything(void)
 {
-	char *left = fingerprint(), *all;
+	char *left = fingerprint(), *all, *groups;
 	struct rlimit limit;
 
 	assert_return_code(prlimit(target, RLIMIT_NOFILE, NULL, &limit), errno);
 	/* The target alone is a child of ours, and it lives. */
 	assert_int_equal(waitpid(-1, NULL, WNOHANG), 0);
-	assert_true(
-		asprintf(&all, "%s; limit %ju; %s; %d descriptors", left, (uintmax_t)limit.rlim_cur,
-			signal_is_stopped(target) ? "stopped" : "running", count_fds()) > 0);
+	assert_int_equal(procfs_read(target, "cgroup", &groups, NULL), 0);
+	assert_true(asprintf(&all, "%s; limit %ju; %s; %d descriptors; %s", left,
+			    (uintmax_t)limit.rlim_cur,
+			    signal_is_stopped(target) ? "stopped" : "running", count_fds(),
+			    groups) > 0);
+	free(groups);
 	free(left);
 	return all;
 }
@@ -219,6 +236,23 @@ static void packets(void **unused)
 	try_all("packets", drop);
 }
 
+static void disk(void **unused)
+{
+	json_t *inverse = NULL;
+	struct err e;
+	int rc = limit_disk(&inverse, &e);
+
+	(void)unused;
+	if (inverse)
+		undo("disk", inverse);
+	json_decref(inverse);
+	if (rc == -ENOTSUP || rc == -ENOENT) {
+		printf("# %s\n", e.text);
+		skip();
+	}
+	try_all("disk", limit_disk);
+}
+
 static void command(void **unused)
 {
 	(void)unused;
@@ -239,6 +273,7 @@ static int tests(void)
 		cmocka_unit_test(limits),
 		cmocka_unit_test(signals),
 		cmocka_unit_test(packets),
+		cmocka_unit_test(disk),
 		cmocka_unit_test(process),
 		cmocka_unit_test(command),
 	};
