@@ -54,7 +54,7 @@ kill_faults() { # GREP-OPTION ...
 	turn=0
 	for fault in $("$culprit" list faults --json | sed -n 's/^ *"name": "\(.*\)",\{0,1\}$/\1/p' | grep "$@"); do
 		cat >one.lua <<L
-return { name = "one", workloads = { { "ddr", records = 1 } }, faults = { $(parameters "$fault") }, detectors = { "always-healthy" },
+return { name = "one", workloads = { { "ddr", records = $(records "$fault") } }, faults = { $(parameters "$fault") }, detectors = { "always-healthy" },
          attempts = 1, phases = { before = "0s", fault = "2s", after = "0s" }, gates = { onset = "300s" } }
 L
 		if [ -n "$CULPRIT_SOAK" ]; then
@@ -71,4 +71,5 @@ L
 	done_testing
 }
 # The three pieces of the file may all be on other servers: few packets come from this one then, and half of them are lost.
+records() { case $1 in disk-slow | disk-stall | disk-errors) echo 6 ;; *) echo 1 ;; esac; } # some pieces must be on the victim: it has to read
 parameters() { case $1 in send-pktloss) echo "{ '$1', loss = '50%' }" ;; *) echo "'$1'" ;; esac; }

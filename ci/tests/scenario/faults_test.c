@@ -162,6 +162,33 @@ static void memory_is_taken_where_it_is_the_victims(void **state)
 	}
 }
 
+/* What a slow disk cannot be is rejected before the node is asked. */
+static void slow_disks_have_limits(void **state)
+{
+	static const struct {
+		const char *fault, *params, *asked, *reason;
+	} cases[] = {
+		{"disk-slow", "latency = 0, rate = 0, factor = 0", "can disk.degrade", ""},
+		{"disk-slow", "latency = 0, rate = 65536, factor = 0", "can disk.degrade", ""},
+		{"disk-slow", "latency = 0, rate = 65535, factor = 0", "",
+			"a 'rate' below 64KiB/s is too low: one request takes seconds"},
+		{"disk-slow", "latency = 0, rate = 0, factor = 0.5", "",
+			"a 'factor' below 1 would make the disk faster"},
+		{"disk-stall", "stall = 2, every = 0", "can disk.degrade", ""},
+		{"disk-stall", "stall = 2, every = 2", "",
+			"'every' must be longer than 'stall', by 100ms at least"},
+		{"disk-errors", "share = 10", "can 10", ""},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		char with[100];
+
+		snprintf(with, sizeof(with), "{ params = { %s } }", cases[i].params);
+		expect(cases[i].fault, "{ 10 }", with, "check", cases[i].asked, cases[i].reason);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest all[] = {
@@ -169,6 +196,7 @@ int main(void)
 		cmocka_unit_test(faults_on_storage_need_one),
 		cmocka_unit_test(inodes_have_run_out),
 		cmocka_unit_test(memory_is_taken_where_it_is_the_victims),
+		cmocka_unit_test(slow_disks_have_limits),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);
