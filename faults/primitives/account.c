@@ -42,13 +42,6 @@ void process_account_free(struct process_account *a)
 	free(a);
 }
 
-static uint64_t field(const char *text, const char *name)
-{
-	const char *p = procfs_after(text, name);
-
-	return p ? strtoull(p, NULL, 10) : 0;
-}
-
 /* Also of a zombie. */
 static bool usage_read(pid_t pid, struct procfs_stat *st, struct process_usage *u)
 {
@@ -56,10 +49,10 @@ static bool usage_read(pid_t pid, struct procfs_stat *st, struct process_usage *
 
 	if (procfs_read(pid, "io", &io, NULL) || !procfs_stat(pid, 0, st))
 		return false;
-	u->rchar = field(io, "rchar: ");
-	u->wchar = field(io, "wchar: ");
-	u->read_bytes = field(io, "\nread_bytes: ");
-	u->write_bytes = field(io, "\nwrite_bytes: ");
+	u->rchar = procfs_number(io, "rchar: ");
+	u->wchar = procfs_number(io, "wchar: ");
+	u->read_bytes = procfs_number(io, "\nread_bytes: ");
+	u->write_bytes = procfs_number(io, "\nwrite_bytes: ");
 
 	u->cpu_s = (double)(st->user + st->system + st->child_user + st->child_system) /
 		(double)sysconf(_SC_CLK_TCK);

@@ -99,6 +99,13 @@ const char *procfs_after(const char *text, const char *label)
 	return p ? p + strlen(label) : NULL;
 }
 
+uint64_t procfs_number(const char *text, const char *label)
+{
+	const char *at = procfs_after(text, label);
+
+	return at ? strtoull(at, NULL, 10) : 0;
+}
+
 int procfs_line(const char *path, char *buf, size_t size, struct err *e)
 {
 	auto_free char *text = NULL;

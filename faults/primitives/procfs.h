@@ -45,6 +45,8 @@ bool procfs_is_gone(int rc);
 
 /* What follows the first 'label' in 'text'; NULL: it is not there. */
 const char *procfs_after(const char *text, const char *label);
+/* The number there; 0: it is not there. */
+uint64_t procfs_number(const char *text, const char *label);
 
 /* Its first line, without the newline, of a small file at 'path'. On failure "" and -errno. */
 int procfs_line(const char *path, char *buf, size_t size, struct err *e);

@@ -1,9 +1,6 @@
 /* Works for a share of the time only. */
 #include "harness/agent/duty.h"
 
-#include <errno.h>
-#include <time.h>
-
 #include "harness/base/clock.h"
 #include "harness/base/units.h"
 
@@ -34,16 +31,12 @@ void duty_end(struct duty *d)
 {
 	bool over = duty_is_over(d);
 	double now = clock_mono_s(), rest_s, owed_s;
-	struct timespec until;
 
 	d->worked_s += now - d->since_s;
 	if (!over)
 		return;
 	rest_s = d->worked_s * (1 / d->share - 1);
-	until.tv_sec = (time_t)(now + rest_s);
-	until.tv_nsec = (long)((now + rest_s - (double)until.tv_sec) * 1e9);
-	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL) == EINTR)
-		;
+	clock_sleep_until(now + rest_s);
 	/* A late wake-up is made up for, within limits. */
 	owed_s = d->worked_s - (clock_mono_s() - now) * d->share / (1 - d->share);
 	d->worked_s = owed_s > -CATCH_UP_S * d->share ? owed_s : -CATCH_UP_S * d->share;

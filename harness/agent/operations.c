@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "harness/base/text.h"
+
 const struct operation operations[] = {
 #define OPERATION(handler, name_, effect_, restarts_, method_, wait_s_, doc_, result_, ...)        \
 	{.name = name_,                                                                            \
@@ -77,16 +79,6 @@ static bool has_type(const json_t *v, enum op_type type)
 	return false;
 }
 
-static bool is_choice(const char *choices, const char *text)
-{
-	size_t n = strlen(text);
-
-	for (const char *p = choices; p; p = strchr(p, '|') ? strchr(p, '|') + 1 : NULL)
-		if (!strncmp(p, text, n) && (!p[n] || p[n] == '|'))
-			return true;
-	return false;
-}
-
 static int check_range(
 	const struct op_argument *arg, const char *name, const json_t *v, struct err *e)
 {
@@ -100,7 +92,7 @@ static int check_range(
 	if (arg->type == OP_TEXTS && arg->most && json_array_size(v) > arg->most)
 		return err_set(e, -EINVAL, "%s takes at most %g strings, not %zu", name, arg->most,
 			json_array_size(v));
-	if (arg->choices && !is_choice(arg->choices, json_string_value(v)))
+	if (arg->choices && !text_is_choice(arg->choices, json_string_value(v)))
 		return err_set(e, -EINVAL, "%s must be one of %s, not '%s'", name, arg->choices,
 			json_string_value(v));
 	json_array_foreach((json_t *)v, i, one) {

@@ -1,10 +1,14 @@
 /* Finds control groups of version 1 and 2, and their limits. */
 #include "harness/base/cgroup.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "harness/base/auto.h"
 #include "harness/base/file.h"
@@ -159,6 +163,26 @@ char *cgroup_read(const char *group, const char *file)
 
 	snprintf(path, sizeof(path), "%s/%s", group, file);
 	return file_read(path, &text, NULL, NULL) ? NULL : text;
+}
+
+int cgroup_put(const char *group, const char *file, const char *fmt, ...)
+{
+	char path[PATH_MAX + NAME_MAX + 2], text[64];
+	va_list ap;
+	int fd, n, rc = 0;
+
+	snprintf(path, sizeof(path), "%s/%s", group, file);
+	/* Otherwise to set memory.high would wait until memory has been reclaimed (Linux 6.15). */
+	fd = open(path, O_WRONLY | O_CLOEXEC | O_NONBLOCK);
+	if (fd < 0)
+		return -errno;
+	va_start(ap, fmt);
+	n = vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	if (write(fd, text, (size_t)n) != n)
+		rc = -errno;
+	close(fd);
+	return rc;
 }
 
 double cgroup_processors(const char *group, unsigned version)

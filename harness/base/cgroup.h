@@ -41,6 +41,10 @@ const char *cgroup_controller_name(enum cgroup_controller c);
 /* The text of a file of a group; NULL: there is none. The caller frees. */
 char *cgroup_read(const char *group, const char *file);
 
+/* Writes a text of at most 63 bytes to a file of a group, at once. 0 or -errno. */
+int cgroup_put(const char *group, const char *file, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
 /* What a group allows: processors (0: as many as there are) and bytes of memory (0: all). Files
  * that are missing or odd allow all. */
 double cgroup_processors(const char *group, unsigned version);

@@ -2,6 +2,7 @@
 #ifndef CULPRIT_HARNESS_BASE_CLOCK_H
 #define CULPRIT_HARNESS_BASE_CLOCK_H
 
+#include <errno.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -77,6 +78,16 @@ static inline double clock_rusage_s(const struct rusage *u)
 static inline double clock_mono_s(void)
 {
 	return (double)clock_ns(CLOCK_MONOTONIC) / 1e9;
+}
+
+/* Until clock_mono_s would return 'at', whatever signals come. */
+static inline void clock_sleep_until(double at)
+{
+	struct timespec until = {.tv_sec = (time_t)at};
+
+	until.tv_nsec = (long)((at - (double)until.tv_sec) * 1e9);
+	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL) == EINTR)
+		;
 }
 
 #endif

@@ -130,3 +130,13 @@ void text_tidy_path(char *path)
 	}
 	*out = '\0';
 }
+
+bool text_is_choice(const char *choices, const char *text)
+{
+	size_t n = strlen(text);
+
+	for (const char *p = choices; p; p = strchr(p, '|') ? strchr(p, '|') + 1 : NULL)
+		if (!strncmp(p, text, n) && (!p[n] || p[n] == '|'))
+			return true;
+	return false;
+}

@@ -27,4 +27,7 @@ void text_hex(const void *data, size_t n, char *out);
  * are. "/" becomes "". */
 void text_tidy_path(char *path);
 
+/* Is 'text' one of the words in 'choices', "in|out"? */
+bool text_is_choice(const char *choices, const char *text);
+
 #endif

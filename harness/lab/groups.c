@@ -42,27 +42,6 @@ static struct lab_path top_of(const struct cgroup_place *p, const char *dir)
 	return lab_path(p->root, "culprit-%s", link);
 }
 
-static int groups_put(const char *group, const char *file, const char *fmt, ...)
-	__attribute__((format(printf, 3, 4)));
-
-static int groups_put(const char *group, const char *file, const char *fmt, ...)
-{
-	struct lab_path path = lab_path(group, "%s", file);
-	char text[64];
-	va_list ap;
-	int fd = open(path.s, O_WRONLY | O_CLOEXEC), n, rc = 0;
-
-	if (fd < 0)
-		return -errno;
-	va_start(ap, fmt);
-	n = vsnprintf(text, sizeof(text), fmt, ap);
-	va_end(ap);
-	if (write(fd, text, (size_t)n) != n)
-		rc = -errno;
-	close(fd);
-	return rc;
-}
-
 static int make(const char *group)
 {
 	return mkdir(group, 0755) < 0 && errno != EEXIST ? -errno : 0;
@@ -75,8 +54,8 @@ static int make_top(const struct cgroup_place *p, enum cgroup_controller c, cons
 
 	if (p->version == 1)
 		return make(group);
-	return groups_put(p->root, "cgroup.subtree_control", "+%s", name)
-			?: make(group) ?: groups_put(group, "cgroup.subtree_control", "+%s", name);
+	return cgroup_put(p->root, "cgroup.subtree_control", "+%s", name)
+			?: make(group) ?: cgroup_put(group, "cgroup.subtree_control", "+%s", name);
 }
 
 /* How nice this process is to those of other sessions: where the kernel groups by sessions
@@ -99,9 +78,9 @@ static void weigh(const struct lab_options *o, const struct cgroup_place *p, con
 	const double processes = lab_node_count(o) * pow(1.25, -niceness());
 
 	if (p->version == 2)
-		groups_put(top, "cpu.weight", "%.0f", fmax(1, fmin(100 * processes, 10000)));
+		cgroup_put(top, "cpu.weight", "%.0f", fmax(1, fmin(100 * processes, 10000)));
 	else
-		groups_put(top, "cpu.shares", "%.0f", fmax(2, fmin(1024 * processes, 262144)));
+		cgroup_put(top, "cpu.shares", "%.0f", fmax(2, fmin(1024 * processes, 262144)));
 }
 
 static int limit_processors(const struct lab_options *o, const struct cgroup_place *p,
@@ -112,12 +91,12 @@ static int limit_processors(const struct lab_options *o, const struct cgroup_pla
 	const long quota = (long)(o->cpus * PERIOD_US + 0.5);
 
 	if (p->version == 2)
-		return groups_put(group, "cpu.max", "%ld %d", quota, PERIOD_US);
+		return cgroup_put(group, "cpu.max", "%ld %d", quota, PERIOD_US);
 	/* Without it a sampler is late at times, and says so. */
-	groups_put(top, "cpu.rt_runtime_us", "%u", first * n);
-	groups_put(group, "cpu.rt_runtime_us", "%u", first);
-	return groups_put(group, "cpu.cfs_period_us", "%d", PERIOD_US)
-		?: groups_put(group, "cpu.cfs_quota_us", "%ld", quota);
+	cgroup_put(top, "cpu.rt_runtime_us", "%u", first * n);
+	cgroup_put(group, "cpu.rt_runtime_us", "%u", first);
+	return cgroup_put(group, "cpu.cfs_period_us", "%d", PERIOD_US)
+		?: cgroup_put(group, "cpu.cfs_quota_us", "%ld", quota);
 }
 
 /* A node's memory is all that it has: it does not swap. */
@@ -128,11 +107,11 @@ static int limit_memory(
 	int rc;
 
 	if (p->version == 2)
-		return groups_put(group, "memory.max", "%lld", bytes)
-			?: (rc = groups_put(group, "memory.swap.max", "0"), rc == -ENOENT ? 0 : rc);
-	rc = groups_put(group, "memory.limit_in_bytes", "%lld", bytes);
+		return cgroup_put(group, "memory.max", "%lld", bytes)
+			?: (rc = cgroup_put(group, "memory.swap.max", "0"), rc == -ENOENT ? 0 : rc);
+	rc = cgroup_put(group, "memory.limit_in_bytes", "%lld", bytes);
 	if (!rc)
-		rc = groups_put(group, "memory.memsw.limit_in_bytes", "%lld", bytes);
+		rc = cgroup_put(group, "memory.memsw.limit_in_bytes", "%lld", bytes);
 	return rc == -ENOENT ? 0 : rc;
 }
 
@@ -229,7 +208,7 @@ int groups_enter(const struct lab_options *o, const struct lab_node *n)
 
 	for (int c = 0; c < CGROUP_CONTROLLERS && !rc; c++)
 		if (is_used(o, c, &p))
-			rc = groups_put(lab_path(top_of(&p, o->dir).s, "%s", n->name).s,
+			rc = cgroup_put(lab_path(top_of(&p, o->dir).s, "%s", n->name).s,
 				"cgroup.procs", "0");
 	return rc;
 }
