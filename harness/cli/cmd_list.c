@@ -39,11 +39,14 @@ static void list_params(lua_State *L)
 		lua_getfield(L, -1, names[i]);
 		lua_getfield(L, -1, "default");
 		lua_getfield(L, -2, "help");
-		snprintf(text, sizeof(text), "%s = %s: %s", names[i], lua_tostring(L, -2),
-			lua_tostring(L, -1));
+		bool choices = lua_getfield(L, -3, "choices") == LUA_TSTRING;
+
+		snprintf(text, sizeof(text), "%s = %s: %s%s%s%s", names[i], lua_tostring(L, -3),
+			lua_tostring(L, -2), choices ? " (" : "",
+			choices ? lua_tostring(L, -1) : "", choices ? ")" : "");
 		printf("      ");
 		print_wrapped(stdout, 6, text);
-		lua_pop(L, 3);
+		lua_pop(L, 4);
 	}
 }
 

@@ -358,6 +358,7 @@ function LabNode:wait(seconds, what, fn) end
 ---@field min? string|number
 ---@field max? string|number
 ---@field integer? boolean
+---@field choices? string  of a string: "all|servers|clients"; default: any
 ---@field help string
 
 ---@class culprit.Command

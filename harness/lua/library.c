@@ -15,6 +15,7 @@
 #include "harness/base/auto.h"
 #include "harness/base/home.h"
 #include "harness/base/name.h"
+#include "harness/base/text.h"
 
 enum { PARAMS_MAX = 32, FIELDS_MAX = PARAMS_MAX + 8 };
 
@@ -37,6 +38,7 @@ struct param {
 	enum luax_type type; /* LUAX_NUMBER, LUAX_QUANTITY, LUAX_BOOLEAN or LUAX_STRING */
 	enum unit unit;
 	bool integer;
+	char *choices; /* of a string: "all|some"; NULL: any */
 	double min, max;
 	struct value {
 		double number;
@@ -206,6 +208,7 @@ static int library_declare(
 		{"min", LUAX_ANY},
 		{"max", LUAX_ANY},
 		{"integer", LUAX_BOOLEAN, .out = &p->integer},
+		{"choices", LUAX_STRING, .out = &p->choices},
 		{"help", LUAX_STRING, .required = true},
 		{NULL},
 	};
@@ -239,6 +242,7 @@ static int library_declare(
 			.out = number ? &p->max : NULL},
 		{"unit", LUAX_ANY},
 		{"integer", LUAX_ANY},
+		{"choices", LUAX_ANY},
 		{"help", LUAX_ANY},
 		{NULL},
 	};
@@ -320,6 +324,12 @@ static int override(lua_State *L, int given, const struct luax_source *src, cons
 		fields[k++] = *reserved;
 	rc = luax_read(L, given, src, what, fields, true, e);
 	for (size_t i = 0; i < n && !rc; i++)
+		if (params[i].choices && params[i].type == LUAX_STRING &&
+			!text_is_choice(params[i].choices, params[i].value.text))
+			rc = luax_complain(src, params[i].name, e,
+				"%s: '%s' must be one of %s, not '%s'", what, params[i].name,
+				params[i].choices, params[i].value.text);
+	for (size_t i = 0; i < n && !rc; i++)
 		if (params[i].integer && params[i].value.number != floor(params[i].value.number))
 			rc = luax_complain(src, params[i].name, e,
 				"%s: '%s' must be a whole number", what, params[i].name);
@@ -347,6 +357,7 @@ int library_params(lua_State *L, int definition, const struct luax_source *own, 
 		}
 		free(list[i].value.text);
 		free(list[i].fallback.text);
+		free(list[i].choices);
 	}
 	fclose(f);
 	if (!rc && changes) {
