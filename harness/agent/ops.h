@@ -23,6 +23,10 @@ int ops_service_able(struct agent *a, const char *op, const json_t *args, struct
 /* The same of disk.degrade and disk.fail. If it could, 'e' has the name of the backend. */
 int ops_disk_able(struct agent *a, const json_t *args, struct err *e);
 
+/* Could a request of packets.drop with these arguments (NULL: with some) begin? 'why' also gets the
+ * backend's name. */
+int ops_packets_able(const struct agent *a, const json_t *args, struct err *why);
+
 /* The argument, or 'missing'. Of the others jget.h is enough. */
 double arg_number(const json_t *args, const char *name, double missing);
 

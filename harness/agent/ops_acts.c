@@ -1,10 +1,13 @@
 /*
  * Acts that take a moment: packets.drop, limits.set, signal.stop, command.
- * Each records its inverse (handle_record), acts, and says how that went (handle_acted).
+ * Each records its inverse
+ * (handle_record), acts, and says how that went (handle_acted).
  */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include "faults/primitives/command.h"
 #include "faults/primitives/limits.h"
@@ -135,23 +138,68 @@ static bool families_meet(const struct packets_spec *s)
 	return !s->n_from || !s->n_to;
 }
 
-int op_packets_drop(struct agent *a, json_t *id, json_t *args, struct err *e)
+/* All packets of the host that the session's SSH connection comes from: the fault would end its own
+ * session. Where they are not named, or fewer, TCP or the guard's lease has to cope. */
+static int check_session(const struct packets_spec *s, struct err *e)
+{
+	const struct packets_address *list = s->out ? s->to : s->from;
+	/* Of sshd: the peer's address, its port, ours. An IPv6 address may have a scope. */
+	const char *connection = getenv("SSH_CONNECTION") ?: "";
+	struct packets_address peer;
+	char text[64];
+
+	snprintf(text, sizeof(text), "%.*s", (int)strcspn(connection, " %"), connection);
+	if (!*text || s->percent < 100 || packets_address_parse(text, &peer, NULL))
+		return 0;
+	for (size_t i = 0; i < (s->out ? s->n_to : s->n_from); i++)
+		if (list[i].family == peer.family &&
+			!memcmp(list[i].bytes, peer.bytes, peer.family == AF_INET ? 4 : 16))
+			return err_set(e, -EADDRINUSE,
+				"culprit's own SSH session comes from %s: to drop all packets of "
+				"that host would cut it off",
+				list[i].text);
+	return 0;
+}
+
+/* What a request asks for. 's' borrows the addresses, which the caller frees. */
+static int read_packets(const json_t *args, struct packets_address **from,
+	struct packets_address **to, struct packets_spec *s, struct err *e)
 {
 	const char *direction = jget_text(args, "direction");
-	auto_free struct packets_address *from = NULL, *to = NULL;
-	struct packets_spec s = {.percent = arg_number(args, "percent", 0),
-		.out = direction && !strcmp(direction, "out")};
-	const struct packets_backend *backend;
-	struct handle *h;
-	int rc = parse_addresses(jget(args, "from"), &from, &s.n_from, e)
-		?: parse_addresses(jget(args, "to"), &to, &s.n_to, e);
+	int rc = parse_addresses(jget(args, "from"), from, &s->n_from, e)
+		?: parse_addresses(jget(args, "to"), to, &s->n_to, e);
 
-	s.from = from;
-	s.to = to;
-	if (!rc && !families_meet(&s))
+	s->percent = arg_number(args, "percent", 0);
+	s->out = direction && !strcmp(direction, "out");
+	s->from = *from;
+	s->to = *to;
+	if (!rc && !families_meet(s))
 		rc = err_set(e, -EINVAL, "'from' and 'to' have no IP version in common");
-	rc = rc ?: packets_check(a->packets_backend, &backend, e);
-	rc = rc ?: handle_new(a, HANDLE_PACKETS, &h, e);
+	return rc ?: check_session(s, e);
+}
+
+int ops_packets_able(const struct agent *a, const json_t *args, struct err *why)
+{
+	auto_free struct packets_address *from = NULL, *to = NULL;
+	const struct packets_backend *backend;
+	struct packets_spec s = {0};
+	int rc = packets_check(a->packets_backend, &backend, why)
+		?: args ? read_packets(args, &from, &to, &s, why)
+			: 0;
+
+	return rc ?: err_set(why, 0, "%s", backend->name);
+}
+
+int op_packets_drop(struct agent *a, json_t *id, json_t *args, struct err *e)
+{
+	auto_free struct packets_address *from = NULL, *to = NULL;
+	const struct packets_backend *backend;
+	struct packets_spec s = {0};
+	struct handle *h;
+	int rc = read_packets(args, &from, &to, &s, e)
+			?: packets_check(a->packets_backend, &backend, e)
+			?: handle_new(a, HANDLE_PACKETS, &h, e);
+
 	rc = rc
 		?: handle_record(a, h, packets_inverse(backend, a->session, h->name),
 			   arg_number(args, "max_s", 0), e);

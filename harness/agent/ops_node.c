@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "diag/capture/capture.h"
-#include "faults/primitives/packets.h"
 #include "faults/primitives/procfs.h"
 #include "harness/agent/handle.h"
 #include "harness/agent/operations.h"
@@ -129,14 +128,14 @@ static int check_tracer(
 	return rc;
 }
 
-/* -EINVAL if 'with' are not arguments of an operation that looks at a server. */
+/* -EINVAL if 'with' are not arguments of an operation that looks at more than the node. */
 static int check_with(const char *what, const json_t *with, struct err *e)
 {
 	const struct operation *op = operation_find(what);
 
 	if (!with)
 		return 0;
-	if (!op || !(op->restarts || begins(what, "disk.")))
+	if (!op || !(op->restarts || begins(what, "disk.") || !strcmp(what, "packets.drop")))
 		return err_set(e, -EINVAL, "'%s' is not checked with arguments", what);
 	return operation_check(op, with, e);
 }
@@ -145,7 +144,6 @@ int op_check(struct agent *a, json_t *id, json_t *args, struct err *e)
 {
 	const char *what = jget_text(args, "what");
 	const json_t *with = jget(args, "with");
-	const struct packets_backend *backend;
 	struct err why = {""};
 	int rc = check_with(what, with, e);
 
@@ -156,9 +154,7 @@ int op_check(struct agent *a, json_t *id, json_t *args, struct err *e)
 	if (begins(what, "disk.") && with) {
 		rc = ops_disk_able(a, with, &why);
 	} else if (begins(what, "packets.")) {
-		rc = packets_check(a->packets_backend, &backend, &why);
-		if (!rc)
-			err_set(&why, 0, "%s", backend->name);
+		rc = ops_packets_able(a, with, &why);
 	} else if (begins(what, "trace.") || begins(what, "limits.") || begins(what, "signal.") ||
 		begins(what, "service.") || begins(what, "fs.")) {
 		rc = check_act(a, what, args, &why);

@@ -531,7 +531,8 @@ function Node:run(command) end
 
 ---Is the node able to do this ("packets.drop", "process.start", "limits.set", "signal.stop",
 ---"service.restart", "fs.readonly", "disk.degrade")? With the arguments of a service's act, of make_readonly or of
----degrade_disk (which must be given) it looks at the server and its storage as well, and changes nothing.
+---degrade_disk (which must be given) it looks at the server and its storage as well, with those of drop_packets at
+---culprit's own SSH session, and changes nothing.
 ---@param what string
 ---@param with? table
 ---@return true|nil able, string? reason

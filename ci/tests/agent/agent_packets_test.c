@@ -257,6 +257,45 @@ static void loopback_is_left_alone(void **unused)
 	assert_int_equal(peer_end(&p), 0);
 }
 
+static json_t *all_packets(const char *direction, const char *side, const char *address)
+{
+	return json_pack("{s:i, s:s, s:[s,s]}", "percent", 100, "direction", direction, side,
+		"10.9.0.9", address);
+}
+
+/* All packets of the host that the session's SSH connection comes from are not dropped. */
+static void the_session_is_not_cut_off(void **unused)
+{
+	json_t *able, *some;
+	struct peer p;
+
+	(void)unused;
+	setenv("SSH_CONNECTION", "10.9.0.2 40000 10.9.0.1 22", 1);
+	peer_start(&p, LONG_LEASE, NULL, NULL);
+	peer_refused(&p, "packets.drop", all_packets("in", "from", "10.9.0.2"),
+		"SSH session comes from 10.9.0.2", -EADDRINUSE);
+	peer_refused(&p, "packets.drop", all_packets("out", "to", "10.9.0.2"),
+		"SSH session comes from 10.9.0.2", -EADDRINUSE);
+	able = peer_call(&p, "check",
+		json_pack("{s:s, s:o}", "what", "packets.drop", "with",
+			all_packets("in", "from", "10.9.0.2")));
+	assert_true(json_is_false(json_object_get(able, "able")));
+	assert_non_null(strstr(json_string_value(json_object_get(able, "reason")), "10.9.0.2"));
+	json_decref(able);
+	json_decref(peer_call(&p, "packets.drop", all_packets("in", "from", "10.9.0.4")));
+	some = all_packets("in", "from", "10.9.0.2");
+	json_object_set_new(some, "percent", json_integer(50));
+	json_decref(peer_call(&p, "packets.drop", some));
+	assert_int_equal(peer_end(&p), 0);
+	setenv("SSH_CONNECTION", "fe80::2%w0 40000 fe80::1%w0 22", 1);
+	peer_start(&p, LONG_LEASE, NULL, NULL);
+	peer_refused(
+		&p, "packets.drop", all_packets("in", "from", "fe80::2"), "fe80::2", -EADDRINUSE);
+	json_decref(peer_call(&p, "packets.drop", all_packets("in", "from", "fe80::3")));
+	assert_int_equal(peer_end(&p), 0);
+	unsetenv("SSH_CONNECTION");
+}
+
 /* Rules of others, also of the same kind, are there after as before. */
 static void others_rules_stay(void **unused)
 {
@@ -331,6 +370,7 @@ static int tests(void)
 		WIRED(iptables_drops_its_share),
 		WIRED(only_what_matches),
 		WIRED(loopback_is_left_alone),
+		WIRED(the_session_is_not_cut_off),
 		WIRED(others_rules_stay),
 		WIRED(undo_of_half_an_act),
 	};
