@@ -11,6 +11,7 @@ static const struct primitive *const primitives[] = {
 	&packets_primitive,
 	&process_primitive,
 	&signal_primitive,
+	&pauses_primitive,
 	&readonly_primitive,
 	&service_primitive,
 };

@@ -39,6 +39,7 @@ extern const struct primitive process_primitive;
 extern const struct primitive packets_primitive;
 extern const struct primitive limits_primitive;
 extern const struct primitive signal_primitive;
+extern const struct primitive pauses_primitive;
 extern const struct primitive service_primitive;
 extern const struct primitive readonly_primitive;
 extern const struct primitive disk_primitive;

@@ -1,14 +1,17 @@
-/* Stops and continues a process tree. */
+/* Stops and continues a process tree, once or again and again. */
 #include "faults/primitives/signal.h"
 
 #include <errno.h>
+#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "faults/primitives/procfs.h"
 #include "faults/primitives/target.h"
 #include "harness/base/clock.h"
+#include "harness/base/jget.h"
 
 #define STOP_TIMEOUT_S 5
 #define GO_TIMEOUT_S 5
@@ -141,4 +144,114 @@ const struct primitive signal_primitive = {
 	.ends_with_boot = true,
 	.undo = signal_undo,
 	.verify_undone = signal_verify,
+};
+
+/* ---- pauses ---- */
+
+static int still_stopped(const json_t *server, void *ctx, struct err *e)
+{
+	auto_targets struct targets all = {0};
+	int rc = targets_read(server, &all, e) ?: signal_find(&all, "TtD", false, e);
+
+	*(bool *)ctx &= rc == 0;
+	return rc < 0 ? rc : 0;
+}
+
+static int stop_one(const json_t *server, void *ctx, struct err *e)
+{
+	(void)ctx;
+	return signal_stop(server, e);
+}
+
+static int continue_one(const json_t *server, void *ctx, struct err *e)
+{
+	return signal_undo(server, ctx, e);
+}
+
+static int verify_one(const json_t *server, void *ctx, struct err *e)
+{
+	(void)ctx;
+	return signal_verify(server, e);
+}
+
+/* Goes on after a failure, so that one server does not keep the others stopped; the first one is
+ * returned. */
+static int signal_each(const json_t *servers,
+	int (*fn)(const json_t *server, void *ctx, struct err *e), void *ctx, struct err *e)
+{
+	json_t *server;
+	int first = 0;
+	size_t i;
+
+	json_array_foreach((json_t *)servers, i, server) {
+		int rc = fn(server, ctx, first ? NULL : e);
+
+		first = first ?: rc;
+	}
+	return first;
+}
+
+static int pause_once(const json_t *servers, double end, struct signal_pauses *p,
+	void (*note)(const struct signal_pauses *so_far), struct err *e)
+{
+	bool held = true, was = false;
+	int rc = signal_each(servers, stop_one, NULL, e), again;
+	double since = clock_mono_s();
+
+	if (!rc) {
+		p->stops++;
+		note(p);
+		clock_sleep_until(end);
+		rc = signal_each(servers, still_stopped, &held, e);
+	}
+	since = clock_mono_s() - since;
+	again = signal_each(servers, continue_one, &was, rc ? NULL : e);
+	if (!rc && held)
+		p->stopped_s += since;
+	return rc ?: again;
+}
+
+int signal_pause(const json_t *servers, double pause_s, double every_s,
+	void (*note)(const struct signal_pauses *so_far), struct err *e)
+{
+	struct signal_pauses p = {0};
+	double begin = clock_mono_s(), due = begin;
+
+	for (;;) {
+		int rc = pause_once(servers, due + pause_s, &p, note, e);
+
+		if (rc)
+			return rc;
+		/* A pause that took too long is not made up for. */
+		due = fmax(due + every_s, clock_mono_s());
+		if (every_s > 0)
+			clock_sleep_until(due);
+		p.whole_s = clock_mono_s() - begin;
+		note(&p);
+		while (every_s <= 0)
+			pause();
+	}
+}
+
+static int pauses_undo(const json_t *inverse, bool *was_there, struct err *e)
+{
+	bool stopped = false;
+	int rc = primitive_revert(&process_primitive, inverse, was_there, e),
+	    again = signal_each(jget(inverse, "servers"), continue_one, &stopped, rc ? NULL : e);
+
+	*was_there |= stopped;
+	return rc ?: again;
+}
+
+static int pauses_verify(const json_t *inverse, struct err *e)
+{
+	return process_primitive.verify_undone(inverse, e)
+		?: signal_each(jget(inverse, "servers"), verify_one, NULL, e);
+}
+
+const struct primitive pauses_primitive = {
+	.name = "pauses",
+	.ends_with_boot = true,
+	.undo = pauses_undo,
+	.verify_undone = pauses_verify,
 };

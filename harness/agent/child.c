@@ -418,6 +418,10 @@ int child_start(struct agent *a, struct handle *h, struct child_spec *s, struct 
 	rc = process_fork(&p, &gate, &inverse, e);
 	if (rc)
 		return rc;
+	if (s->also && json_object_update(inverse, s->also)) {
+		json_decref(inverse);
+		inverse = NULL;
+	}
 	rc = handle_record(a, h, inverse, s->max_s, e);
 	if (rc) {
 		process_abandon(&gate);

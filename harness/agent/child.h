@@ -14,6 +14,7 @@ struct child_spec {
 	int pipe[2];      /* from the child to 'readable'; -1: none */
 	bool pipe_output; /* it takes stdout and stderr; else the child gets it as one more */
 	double max_s;
+	json_t *also; /* more members of the inverse, for a primitive that undoes more; borrowed */
 };
 
 #define CHILD_SPEC_INIT .p = {.in = -1, .out = -1, .err = -1, .pass = -1}, .pipe = {-1, -1}

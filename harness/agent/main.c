@@ -22,6 +22,7 @@ static const struct {
 	{"cpu", cpu_main, "keep processors busy"},
 	{"memory", memory_main, "hold memory"},
 	{"read", read_main, "read a disk again and again"},
+	{"pause", pause_main, "stop servers again and again (started by signal.pause)"},
 	{"standby", standby_program_main, "undo what a killed session leaves (a unit of systemd)"},
 	{"throttled", throttled_main, "run a command whose calls on files a supervisor delays"},
 	{"replay", replay_main, "do again what a captured application did to its files"},

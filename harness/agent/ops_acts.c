@@ -1,6 +1,6 @@
 /*
- * Acts that take a moment: packets.drop, limits.set, signal.stop, command.
- * Each records its inverse
+ * Acts that take a moment: packets.drop, limits.set, signal.stop, command
+ * (ops_process.c has signal.pause, which starts a program). Each records its inverse
  * (handle_record), acts, and says how that went (handle_acted).
  */
 #include <errno.h>
@@ -20,12 +20,17 @@
 
 /* ---- on processes that the agent did not start ---- */
 
+static int check_not_guard(const struct agent *a, pid_t pid, struct err *e)
+{
+	return pid == guard_pid(a->guard)
+		? err_set(e, -EINVAL, "process %d is the agent's guard", (int)pid)
+		: 0;
+}
+
 static int pid_of(const struct agent *a, const json_t *args, pid_t *pid, struct err *e)
 {
 	*pid = (pid_t)jget_int(args, "pid");
-	return *pid == guard_pid(a->guard)
-		? err_set(e, -EINVAL, "process %d is the agent's guard", (int)*pid)
-		: 0;
+	return check_not_guard(a, *pid, e);
 }
 
 static bool ops_acts_same(const json_t *a, const json_t *b, const char *key)
@@ -33,17 +38,45 @@ static bool ops_acts_same(const json_t *a, const json_t *b, const char *key)
 	return json_equal(jget(a, key), jget(b, key)) || (!jget(a, key) && !jget(b, key));
 }
 
+static bool same_act(const json_t *a, const json_t *b)
+{
+	return ops_acts_same(a, b, "pid") && ops_acts_same(a, b, "start_ticks") &&
+		ops_acts_same(a, b, "resource");
+}
+
+/* Does 'h' hold what 'inverse', of an act of 'kind', is about? Pauses are stops of several. */
+static bool is_held(const struct handle *h, enum handle_kind kind, const json_t *inverse)
+{
+	json_t *one;
+	size_t i;
+
+	json_array_foreach(jget(h->inverse, "servers"), i, one) {
+		if (h->kind == HANDLE_PAUSE && kind == HANDLE_STOP && same_act(one, inverse))
+			return true;
+	}
+	return h->kind == kind && same_act(h->inverse, inverse);
+}
+
 /* Two acts of one kind on one thing: the second's inverse would be what the first did. */
 static int check_not_held(
 	const struct agent *a, enum handle_kind kind, const json_t *inverse, struct err *e)
 {
 	for (const struct handle *h = a->handles; h; h = h->next)
-		if (h->kind == kind && ops_acts_same(h->inverse, inverse, "pid") &&
-			ops_acts_same(h->inverse, inverse, "start_ticks") &&
-			ops_acts_same(h->inverse, inverse, "resource"))
+		if (is_held(h, kind, inverse))
 			return err_set(e, -EBUSY, "'%s' holds that of process %lld already",
 				h->name, (long long)jget_int(inverse, "pid"));
 	return 0;
+}
+
+int ops_stop_inverse(const struct agent *a, pid_t pid, json_t **inverse, struct err *e)
+{
+	auto_json json_t *made = NULL;
+	int rc = check_not_guard(a, pid, e) ?: signal_inverse(pid, &made, e)
+			?: check_not_held(a, HANDLE_STOP, made, e);
+
+	if (!rc)
+		*inverse = AUTO_TAKE(made);
+	return rc;
 }
 
 /* 'inverse' is stolen. */

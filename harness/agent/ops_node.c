@@ -161,8 +161,8 @@ int op_check(struct agent *a, json_t *id, json_t *args, struct err *e)
 	} else if (strcmp(what, "run") && !begins(what, "process.")) {
 		return err_set(e, -EINVAL,
 			"cannot check '%s'; packets.drop, process.start, limits.set, signal.stop, "
-			"service.restart, fs.readonly, trace.TRACER and run can be checked, and "
-			"disk.degrade and disk.fail with their arguments",
+			"signal.pause, service.restart, fs.readonly, trace.TRACER and run can be "
+			"checked, and disk.degrade and disk.fail with their arguments",
 			what);
 	}
 	agent_answer(a, id, able(rc, &why));

@@ -1,12 +1,14 @@
-/* Operations that start programs and stop them: run, process.*, trace.*. */
+/* Operations that start programs and stop them: run, process.*, trace.*, signal.pause. */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "faults/primitives/procfs.h"
@@ -422,4 +424,88 @@ int op_trace_stop(struct agent *a, json_t *id, json_t *args, struct err *e)
 	if (!rc)
 		child_stop(a, id, h, SIGTERM, h->keeps ? TRACER_WRITE_S : TRACER_STOP_S);
 	return rc;
+}
+
+/* ---- signal.pause ---- */
+
+static int stop_inverses(const struct agent *a, const json_t *pids, json_t *servers, struct err *e)
+{
+	json_t *pid, *one;
+	size_t i;
+
+	json_array_foreach((json_t *)pids, i, pid) {
+		int rc = ops_stop_inverse(a, (pid_t)json_integer_value(pid), &one, e);
+
+		if (rc)
+			return rc;
+		if (json_array_append_new(servers, one))
+			return err_errno(e, -ENOMEM, "cannot pause");
+	}
+	return 0;
+}
+
+/* The file in which the program says what it has done. */
+static int open_note(const struct agent *a, struct handle *h, int flags, int *fd, struct err *e)
+{
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s/%s.pauses", a->dir, h->name);
+	*fd = open(path, flags | O_CLOEXEC, 0600);
+	return *fd < 0 ? err_errno(e, -errno, "cannot open '%s'", path) : 0;
+}
+
+int op_signal_pause(struct agent *a, json_t *id, json_t *args, struct err *e)
+{
+	auto_of(child_spec) struct child_spec s = {
+		CHILD_SPEC_INIT, .max_s = arg_number(args, "max_s", 0)};
+	double pause_s = arg_number(args, "pause_s", 0), every_s = arg_number(args, "every_s", 0);
+	auto_json json_t *servers = json_array(), *also = json_object(), *input = NULL;
+	auto_free char *text = NULL;
+	struct handle *h;
+	int rc;
+
+	if (every_s && every_s <= pause_s)
+		return err_set(e, -EINVAL, "every_s must be above pause_s, %g s, not %g s", pause_s,
+			every_s);
+	rc = stop_inverses(a, jget(args, "pids"), servers, e) ?: handle_new(a, HANDLE_PAUSE, &h, e);
+	if (rc)
+		return rc;
+	input = json_pack(
+		"{s:O, s:f, s:f}", "servers", servers, "pause_s", pause_s, "every_s", every_s);
+	text = input ? json_dumps(input, JSON_COMPACT) : NULL;
+	if (!text || json_object_set(also, "servers", servers))
+		return err_errno(e, -ENOMEM, "cannot pause");
+	rc = begin_words(&s, args, e) ?: open_input(text, &s.p.in, e) ?:
+		open_note(a, h, O_WRONLY | O_CREAT | O_TRUNC, &s.p.out, e);
+	if (rc)
+		return rc;
+	add_words(&s, self_argv());
+	ADD(&s, "pause");
+	s.also = also;
+	rc = child_start(a, h, &s, e);
+	if (!rc)
+		agent_answer(a, id, json_pack("{s:s}", "handle", h->name));
+	return rc;
+}
+
+int op_signal_pauses(struct agent *a, json_t *id, json_t *args, struct err *e)
+{
+	auto_json json_t *noted = NULL;
+	auto_fd int fd = -1;
+	struct handle *h;
+	int rc = handle_get(a, args, HANDLE_PAUSE, &h, e) ?: open_note(a, h, O_RDONLY, &fd, e);
+	struct stat st;
+
+	if (rc)
+		return rc;
+	if (fstat(fd, &st) < 0 || !st.st_size)
+		noted = json_pack("{s:i, s:f, s:f}", "stops", 0, "stopped_s", 0.0, "whole_s", 0.0);
+	/* It is written over as a whole, but may be read in the middle of that. */
+	for (int i = 0; i < 3 && !noted; i++)
+		noted = json_loadfd(fd, 0, NULL) ?: (lseek(fd, 0, SEEK_SET), NULL);
+	if (!noted)
+		return err_set(e, -EIO, "what '%s' has done cannot be read", h->name);
+	json_object_set_new(noted, "running", json_boolean(!h->ended));
+	agent_answer(a, id, AUTO_TAKE(noted));
+	return 0;
 }

@@ -16,6 +16,7 @@ int send_main(int argc, char **argv);
 int cpu_main(int argc, char **argv); /* hogs.c */
 int memory_main(int argc, char **argv);
 int read_main(int argc, char **argv);
+int pause_main(int argc, char **argv);           /* pause.c */
 int replay_main(int argc, char **argv);          /* replay.c */
 int standby_program_main(int argc, char **argv); /* standby.c */
 

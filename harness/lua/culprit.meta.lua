@@ -446,6 +446,12 @@ function Node:limits(pid) end
 ---@return culprit.Handle
 function Node:hold(process) end
 
+---Stops processes, all at a time, with all their threads and descendants, for pause_s of every every_s seconds until
+---the fault ends; without every_s once. A program on the node keeps the time.
+---@param processes { pids: integer[], pause_s: number, every_s?: number, max_s?: number }
+---@return culprit.Handle
+function Node:pause(processes) end
+
 ---All processes of the node. state: the letter of /proc/PID/stat ("T": stopped, "t": stopped by a tracer).
 ---@return { pid: integer, ppid: integer, state: string, comm: string, exe: string, cmdline: string[],
 ---start_ticks: integer }[]
@@ -529,7 +535,7 @@ function Node:fs_info(path) end
 ---@return { exit: integer, output: string }
 function Node:run(command) end
 
----Is the node able to do this ("packets.drop", "process.start", "limits.set", "signal.stop",
+---Is the node able to do this ("packets.drop", "process.start", "limits.set", "signal.stop", "signal.pause",
 ---"service.restart", "fs.readonly", "disk.degrade")? With the arguments of a service's act, of make_readonly or of
 ---degrade_disk (which must be given) it looks at the server and its storage as well, with those of drop_packets at
 ---culprit's own SSH session, and changes nothing.
@@ -558,6 +564,11 @@ function Handle:counters() end
 ---@return { backend: string, seconds: number, ios: integer, ios_s: number, bytes: integer, in_flight: integer, requests:
 ---integer?, delayed: integer?, held: integer?, failed: integer?, added_s: number? }
 function Handle:disk_counters() end
+
+---Of Node:pause. stops: how often every thread of all was seen stopped; stopped_s: for how long, from then on, in pauses
+---that have ended; whole_s: from the first pause to the end of the last whole period.
+---@return { running: boolean, stops: integer, stopped_s: number, whole_s: number }
+function Handle:pauses() end
 
 ---Ends it now; fails if the end cannot be verified.
 function Handle:undo() end

@@ -1,4 +1,4 @@
-/* The primitives limits and signal, and the fingerprint that they change. */
+/* The primitives limits, signal and pauses, and the fingerprint that they change. */
 #include "ci/tests/agent/agent_peer.h"
 
 #include <pthread.h>
@@ -466,6 +466,184 @@ static void fingerprint_is_stable_and_quick(void **unused)
 	free(first);
 }
 
+/* ---- pauses ---- */
+
+static json_t *pause_arguments(pid_t pid, double pause_s, double every_s)
+{
+	json_t *args = json_pack("{s:[i], s:f}", "pids", (int)pid, "pause_s", pause_s);
+
+	if (every_s > 0)
+		json_object_set_new(args, "every_s", json_real(every_s));
+	return args;
+}
+
+/* What has been done, once there were so many stops and, if 'whole', a whole period. */
+static json_t *until_stops(struct peer *p, const char *handle, int stops, bool whole)
+{
+	double deadline = clock_mono_s() + PEER_TIMEOUT_S;
+
+	for (;;) {
+		json_t *now = peer_call(p, "signal.pauses", handle_args(handle));
+
+		if (json_integer_value(json_object_get(now, "stops")) >= stops &&
+			(!whole || json_real_value(json_object_get(now, "whole_s")) > 0))
+			return now;
+		json_decref(now);
+		assert_true(clock_mono_s() < deadline);
+		nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
+	}
+}
+
+/* The share of a second's looks, 5 ms apart, that find the process stopped. */
+static double share_stopped(pid_t pid)
+{
+	double end = clock_mono_s() + 1;
+	int looks = 0, stopped = 0;
+
+	while (clock_mono_s() < end) {
+		looks++;
+		stopped += signal_is_stopped(pid);
+		nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
+	}
+	return (double)stopped / looks;
+}
+
+static void pauses_take_their_share(void **unused)
+{
+	pid_t pid = start_target();
+	double share, stopped_s, whole_s;
+	char *clean, *after;
+	const char *handle;
+	struct peer p;
+	json_t *now;
+
+	(void)unused;
+	peer_start(&p, LONG_LEASE, NULL, NULL);
+	clean = agent_fingerprint(&p, pid);
+	handle = take_text(peer_call(&p, "signal.pause", pause_arguments(pid, 0.1, 0.2)), "handle");
+	json_decref(until_stops(&p, handle, 1, false));
+	share = share_stopped(pid);
+	now = until_stops(&p, handle, 5, true);
+	stopped_s = json_real_value(json_object_get(now, "stopped_s"));
+	whole_s = json_real_value(json_object_get(now, "whole_s"));
+	assert_true(json_is_true(json_object_get(now, "running")));
+	json_decref(now);
+	printf("# stopped at %.0f %% of looks; by its own count %.3f s of %.3f s\n", share * 100,
+		stopped_s, whole_s);
+	assert_true(share > 0.3 && share < 0.7);
+	assert_true(stopped_s > 0.3 * whole_s && stopped_s < 0.6 * whole_s);
+	json_decref(peer_call(&p, "undo", handle_args(handle)));
+	assert_true(share_stopped(pid) == 0);
+	assert_counts();
+	after = agent_fingerprint(&p, pid);
+	assert_string_equal(after, clean);
+	assert_int_equal(peer_end(&p), 0);
+	end_target(pid);
+	free(clean);
+	free(after);
+}
+
+/* A pause stops a family as a whole; it is one only, and ends by itself. */
+static void a_single_pause(void **unused)
+{
+	pid_t pid = start_family();
+	const char *handle;
+	struct peer p;
+	json_t *now;
+
+	(void)unused;
+	assert_counts();
+	peer_start(&p, LONG_LEASE, NULL, NULL);
+	handle = take_text(peer_call(&p, "signal.pause", pause_arguments(pid, 2, 0)), "handle");
+	json_decref(until_stops(&p, handle, 1, false));
+	assert_still();
+	now = until_stops(&p, handle, 1, true);
+	assert_counts();
+	assert_int_equal(json_integer_value(json_object_get(now, "stops")), 1);
+	assert_true(json_real_value(json_object_get(now, "stopped_s")) > 1);
+	assert_true(json_is_true(json_object_get(now, "running")));
+	json_decref(now);
+	assert_true(share_stopped(pid) == 0);
+	json_decref(peer_call(&p, "undo", handle_args(handle)));
+	assert_int_equal(peer_end(&p), 0);
+	end_family(pid);
+}
+
+static void pauses_refuse(void **unused)
+{
+	pid_t pid = start_target();
+	const char *stop, *again;
+	struct peer p;
+
+	(void)unused;
+	peer_start(&p, LONG_LEASE, NULL, NULL);
+	peer_refused(&p, "signal.pause", pause_arguments(pid, 0.2, 0.2),
+		"every_s must be above pause_s, 0.2 s, not 0.2 s", -EINVAL);
+	peer_refused(&p, "signal.pause", pause_arguments(pid, 0, 1), "pause_s must be above 0", 0);
+	peer_refused(&p, "signal.pause", pause_arguments(1, 0.1, 1), "above 1", 0);
+	peer_refused(&p, "signal.pause", pause_arguments(p.pid, 0.1, 1), "own", 0);
+	peer_refused(&p, "signal.pause", pause_arguments(peer_guard(&p), 0.1, 1), "guard", 0);
+	again = take_text(peer_call(&p, "signal.pause", pause_arguments(pid, 0.05, 1)), "handle");
+	json_decref(until_stops(&p, again, 1, true));
+	peer_refused(&p, "signal.pause", pause_arguments(pid, 0.1, 1), "", 0);
+	peer_refused(&p, "signal.stop", stop_arguments(pid), "", 0);
+	json_decref(peer_call(&p, "undo", handle_args(again)));
+	stop = take_text(peer_call(&p, "signal.stop", stop_arguments(pid)), "handle");
+	peer_refused(
+		&p, "signal.pause", pause_arguments(pid, 0.1, 1), "stopped already", -EALREADY);
+	json_decref(peer_call(&p, "undo", handle_args(stop)));
+	assert_counts();
+	assert_int_equal(peer_end(&p), 0);
+	end_target(pid);
+}
+
+/* Whoever dies in the middle of a pause, the server continues: its program, which the undo
+ * repairs; the agent; agent and guard together; and when the time is up. */
+static void pauses_end_with_those_who_began_them(void **unused)
+{
+	char *clean = fingerprint();
+	enum { PROGRAM, AGENT, BOTH, MAX_S, DEATHS };
+
+	(void)unused;
+	for (int death = 0; death < DEATHS; death++) {
+		pid_t pid = start_target(), program;
+		json_t *args = pause_arguments(pid, 100, 0), *now;
+		const char *handle;
+		struct peer p;
+
+		if (death == MAX_S)
+			json_object_set_new(args, "max_s", json_real(0.5));
+		peer_start(&p, LONG_LEASE, NULL, NULL);
+		handle = take_text(peer_call(&p, "signal.pause", args), "handle");
+		json_decref(until_stops(&p, handle, 1, false));
+		if (death != MAX_S)
+			assert_still();
+		if (death == PROGRAM) {
+			program = child_of(p.pid, "culprit-agent");
+			assert_true(program > 0);
+			kill(program, SIGKILL);
+			json_decref(peer_event(&p, "exit"));
+			now = peer_call(&p, "signal.pauses", handle_args(handle));
+			assert_true(json_is_false(json_object_get(now, "running")));
+			json_decref(now);
+			json_decref(peer_call(&p, "undo", handle_args(handle)));
+		} else if (death == AGENT) {
+			kill(p.pid, SIGKILL);
+		} else if (death == BOTH) {
+			peer_kill_all(&p, false);
+		} else {
+			json_decref(peer_event(&p, "undone"));
+		}
+		if (death == AGENT || death == BOTH)
+			until_clean(clean, 30);
+		assert_counts();
+		assert_true(share_stopped(pid) == 0);
+		peer_end(&p);
+		end_target(pid);
+	}
+	free(clean);
+}
+
 static int tests(void)
 {
 	const struct CMUnitTest list[] = {
@@ -479,6 +657,10 @@ static int tests(void)
 		cmocka_unit_test(guard_undoes_when_the_agent_is_killed),
 		cmocka_unit_test(max_s_ends_them),
 		cmocka_unit_test(process_that_ended_is_left_alone),
+		cmocka_unit_test(pauses_take_their_share),
+		cmocka_unit_test(a_single_pause),
+		cmocka_unit_test(pauses_refuse),
+		cmocka_unit_test(pauses_end_with_those_who_began_them),
 		cmocka_unit_test(fingerprint_is_stable_and_quick),
 	};
 

@@ -28,9 +28,17 @@ static const char victim[] =
 	"  free_bytes = 0 } end\n"
 	"function v:machine() return gone.machine end\n"
 	"function v:limits() return { fsize = { soft = 7 } } end\n"
+	"local function node(name, n)\n"
+	"  n = n or { can = function() return true end }\n"
+	"  n.name, n.address = name, name\n"
+	"  function n:drop_packets(rule) log[#log + 1] = name .. ' ' .. rule.percent .. ' ' ..\n"
+	"    rule.direction .. ' ' .. table.concat(rule.from, ',') end\n"
+	"  return n end\n"
+	"node('s1', v)\n"
 	"function v:processes() local list = {} for pid, parent in pairs(lives) do\n"
 	"  list[#list + 1] = { pid = pid, ppid = parent, state = 'S' } end return list end\n"
-	"return { victim = v, params = gone.params or { limit = 7, size = 7 },\n"
+	"return { victim = v, servers = { v, node 's2' }, clients = { node 'c1' },\n"
+	"  params = gone.params or { limit = 7, size = 7 },\n"
 	"  state = {}, log = log,\n"
 	"  file_system = { empty_storage = { inodes_of_file = gone.of_file }, missing = {} } }\n";
 
@@ -40,7 +48,7 @@ static void expect(const char *fault, const char *pids, const char *gone, const 
 	const char *asked, const char *reason)
 {
 	lua_State *L = luax_new();
-	char path[64], chunk[2000], names[64], *save = NULL, *name, said[200] = "", log[200] = "";
+	char path[64], chunk[3000], names[64], *save = NULL, *name, said[200] = "", log[200] = "";
 	struct err e;
 
 	snprintf(path, sizeof(path), "faults/%s.lua", fault);
@@ -83,6 +91,37 @@ static void kill_and_limits_hit_all(void **unused)
 		"can 10; can 20; limit 10; limit 20", "");
 	expect("err-fsize", "{ 10, 20 }", "{ 20 }", "inject verify", "limit 10; limit 20",
 		"a server has ended before it met its limit");
+}
+
+static void a_partition_is_made_where_packets_arrive(void **unused)
+{
+	static const char *const cases[][3] = {
+		{"all", "both", "s1 100 in s2,c1; s2 100 in s1; c1 100 in s1"},
+		{"clients", "both", "s1 100 in c1; c1 100 in s1"},
+		{"all", "in", "s1 100 in s2,c1"},
+		{"servers", "out", "s2 100 in s1"},
+	};
+
+	(void)unused;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		char with[100];
+
+		snprintf(with, sizeof(with), "{ params = { peers = '%s', direction = '%s' } }",
+			cases[i][0], cases[i][1]);
+		expect("net-partition", "{ 10 }", with, "inject", cases[i][2], "");
+	}
+}
+
+static void a_server_is_paused_for_a_part_of_the_time(void **unused)
+{
+	(void)unused;
+	expect("server-pause", "{ 10 }", "{ params = { pause = 0.3, every = 1 } }", "check",
+		"can signal.pause", "");
+	expect("server-pause", "{ 10 }", "{ params = { pause = 1, every = 0 } }", "check",
+		"can signal.pause", "");
+	expect("server-pause", "{ 10 }", "{ params = { pause = 1, every = 1 } }", "check", "",
+		"'every' (1 s) must be 50 ms above 'pause' (1 s); 'hang' stops a server all the "
+		"time");
 }
 
 static void faults_on_storage_need_one(void **unused)
@@ -193,6 +232,8 @@ int main(void)
 {
 	const struct CMUnitTest all[] = {
 		cmocka_unit_test(kill_and_limits_hit_all),
+		cmocka_unit_test(a_partition_is_made_where_packets_arrive),
+		cmocka_unit_test(a_server_is_paused_for_a_part_of_the_time),
 		cmocka_unit_test(faults_on_storage_need_one),
 		cmocka_unit_test(inodes_have_run_out),
 		cmocka_unit_test(memory_is_taken_where_it_is_the_victims),

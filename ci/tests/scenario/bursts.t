@@ -6,7 +6,7 @@ cd "$(dirname "$0")/../../.." || exit 1
 command -v sqlite3 >/dev/null || skip_all "there is no sqlite3"
 tmp=$(mktemp -d)
 trap 'down >/dev/null 2>&1; rm -rf "$tmp"' EXIT
-sed -n '/^-- pauses.lua$/,/^```$/p' faults/README.md | sed '$d' >"$tmp/pauses.lua"
+sed -n '/^-- bursts.lua$/,/^```$/p' faults/README.md | sed '$d' >"$tmp/bursts.lua"
 cat >"$tmp/limited.lua" <<'L'
 return { summary = "x", resource = "service", verify_timeout = "1s",
 	inject = function(ctx) ctx.victim:hold { pid = ctx.victim.pids[1], max_s = 1 } end,
@@ -27,17 +27,17 @@ running() { # no server of the lab is stopped
 		! inside s3 ps -e -o stat=,comm= | grep '^T.*glusterfsd'
 }
 
-check "the page has the fault" grep -q 'sleep 0.3.*sleep 0.7' "$tmp/pauses.lua"
+check "the page has the fault" grep -q 'timeout 0.3.*sleep 0.7' "$tmp/bursts.lua"
 check "a lab" up
-run pauses
+run bursts
 code=$?
-check "a run with it is complete" bash -c "[ $code = 0 ] || { cat '$tmp/said' '$tmp/pauses/run.log'; false; }"
-is "it acted when it began and before it was undone" "$(of pauses outcome)" confirmed
-check "no server is left stopped" running
+check "a run with it is complete" bash -c "[ $code = 0 ] || { cat '$tmp/said' '$tmp/bursts/run.log'; false; }"
+is "it acted when it began and before it was undone" "$(of bursts outcome)" confirmed
+check "nothing of it is left" bash -c "! pgrep -f 'sleep 0[.]7; done bursts'"
 run limited 1
 is "an act whose max_s has run out leaves no confirmed attempt" $? 3
 is "it is invalid" "$(of limited outcome)" invalid
 check "and max_s is named, with what to use" grep -q "'max_s' ran out before the fault's end; .* phases.fault" "$tmp/limited/run.log"
-check "no server is left stopped then either" running
+check "no server is left stopped" running
 check "the lab goes down" down
 done_testing
