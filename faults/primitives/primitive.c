@@ -12,6 +12,7 @@ static const struct primitive *const primitives[] = {
 	&process_primitive,
 	&signal_primitive,
 	&pauses_primitive,
+	&group_primitive,
 	&readonly_primitive,
 	&service_primitive,
 };

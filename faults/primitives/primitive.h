@@ -40,6 +40,7 @@ extern const struct primitive packets_primitive;
 extern const struct primitive limits_primitive;
 extern const struct primitive signal_primitive;
 extern const struct primitive pauses_primitive;
+extern const struct primitive group_primitive;
 extern const struct primitive service_primitive;
 extern const struct primitive readonly_primitive;
 extern const struct primitive disk_primitive;

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "faults/primitives/disk.h"
+#include "faults/primitives/group.h"
 #include "faults/primitives/limits.h"
 #include "faults/primitives/packets.h"
 #include "faults/primitives/process.h"
@@ -217,7 +218,7 @@ static char *limit_words(const json_t *all)
  * that has changed. */
 static void add_service(json_t *list, pid_t pid)
 {
-	auto_free char *command = NULL, *limits = NULL;
+	auto_free char *command = NULL, *limits = NULL, *groups = NULL;
 	auto_json json_t *all = NULL;
 	char folder[PATH_MAX];
 	size_t size = 0;
@@ -232,9 +233,11 @@ static void add_service(json_t *list, pid_t pid)
 			command[i] = ' ';
 	procfs_link(pid, "cwd", folder);
 	limits = limit_words(all);
-	add(list, "%.2047s user=%ld group=%ld folder=%s%s state=%s", command ?: "",
+	procfs_read(pid, "cgroup", &groups, NULL);
+	add(list, "%.2047s user=%ld group=%ld folder=%s%s state=%s limited=%s", command ?: "",
 		id_of(pid, "\nUid:"), id_of(pid, "\nGid:"), folder, limits ?: "",
-		signal_is_stopped(pid) ? "stopped" : "running");
+		signal_is_stopped(pid) ? "stopped" : "running",
+		groups && strstr(groups, "/" GROUP_PREFIX) ? "yes" : "no");
 }
 
 int op_fingerprint(struct agent *a, json_t *id, json_t *args, struct err *e)

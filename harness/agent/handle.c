@@ -25,6 +25,7 @@ static const struct {
 	[HANDLE_COMMAND] = {'c', "command", "command"},
 	[HANDLE_LIMIT] = {'l', "limit", "limits"},
 	[HANDLE_STOP] = {'s', "stop", "signal"},
+	[HANDLE_GROUP] = {'g', "limit of a control group", "group"},
 	[HANDLE_PAUSE] = {'u', "pause", "pauses"},
 	[HANDLE_SERVICE] = {'v', "act on a server", "service"},
 	[HANDLE_READONLY] = {'f', "read-only file system", "readonly"},

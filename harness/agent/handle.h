@@ -30,6 +30,7 @@ enum handle_kind {
 	HANDLE_COMMAND,
 	HANDLE_LIMIT,
 	HANDLE_STOP,
+	HANDLE_GROUP, /* a limit by a control group */
 	HANDLE_PAUSE, /* a program that stops others again and again */
 	HANDLE_SERVICE,
 	HANDLE_READONLY,

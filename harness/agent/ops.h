@@ -27,6 +27,9 @@ int ops_disk_able(struct agent *a, const json_t *args, struct err *e);
  * backend's name. */
 int ops_packets_able(const struct agent *a, const json_t *args, struct err *why);
 
+/* So, of group.limit: looks at the processes and their control group. */
+int ops_group_able(const struct agent *a, const json_t *args, struct err *e);
+
 /* The inverse of signal_stop for a process that no other act of this session stops (-EBUSY). */
 int ops_stop_inverse(const struct agent *a, pid_t pid, json_t **inverse, struct err *e);
 

@@ -1,5 +1,5 @@
 /*
- * Acts that take a moment: packets.drop, limits.set, signal.stop, command
+ * Acts that take a moment: packets.drop, limits.set, group.limit, signal.stop, command
  * (ops_process.c has signal.pause, which starts a program). Each records its inverse
  * (handle_record), acts, and says how that went (handle_acted).
  */
@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 
 #include "faults/primitives/command.h"
+#include "faults/primitives/group.h"
 #include "faults/primitives/limits.h"
 #include "faults/primitives/packets.h"
 #include "faults/primitives/signal.h"
@@ -124,6 +125,68 @@ int op_signal_stop(struct agent *a, json_t *id, json_t *args, struct err *e)
 		ops_acts_begin(a, HANDLE_STOP, inverse, args, &h, e);
 
 	return rc ?: handle_acted(a, id, h, signal_stop(h->inverse, e), NULL);
+}
+
+/* ---- control groups ---- */
+
+/* 'name' is a new group's. */
+static int group_of(const struct agent *a, const json_t *args, const char *name, json_t **inverse,
+	struct err *e)
+{
+	const struct group_spec s = {.pids = jget(args, "pids"),
+		.cpus = arg_number(args, "cpus", 0),
+		.memory_pct = arg_number(args, "memory_pct", 0)};
+	json_t *pid;
+	size_t i;
+	int rc = 0;
+
+	if ((s.cpus > 0) == (s.memory_pct > 0))
+		return err_set(e, -EINVAL, "group.limit needs either 'cpus' or 'memory_pct'");
+	json_array_foreach((json_t *)s.pids, i, pid) {
+		rc = rc ?: check_not_guard(a, (pid_t)json_integer_value(pid), e);
+	}
+	rc = rc ?: group_inverse(&s, name, inverse, e);
+	for (const struct handle *h = a->handles; h && !rc; h = h->next)
+		if (h->kind == HANDLE_GROUP && ops_acts_same(h->inverse, *inverse, "group") &&
+			ops_acts_same(h->inverse, *inverse, "file"))
+			rc = err_set(e, -EBUSY, "the server is limited already, by '%s'", h->name);
+	return rc;
+}
+
+int ops_group_able(const struct agent *a, const json_t *args, struct err *e)
+{
+	auto_json json_t *inverse = NULL;
+
+	return args ? group_of(a, args, "check", &inverse, e) : 0;
+}
+
+int op_group_limit(struct agent *a, json_t *id, json_t *args, struct err *e)
+{
+	json_t *inverse;
+	struct handle *h;
+	char name[64];
+	int rc = handle_new(a, HANDLE_GROUP, &h, e);
+
+	if (rc)
+		return rc;
+	snprintf(name, sizeof(name), "%.8s_%s", a->session, h->name);
+	rc = group_of(a, args, name, &inverse, e)
+		?: handle_record(a, h, inverse, arg_number(args, "max_s", 0), e);
+	return rc ?: handle_acted(a, id, h, group_act(h->inverse, e), NULL);
+}
+
+int op_group_usage(struct agent *a, json_t *id, json_t *args, struct err *e)
+{
+	struct group_usage u;
+	struct handle *h;
+	int rc = handle_get(a, args, HANDLE_GROUP, &h, e) ?: group_read(h->inverse, &u, e);
+
+	if (!rc)
+		agent_answer(a, id,
+			json_pack("{s:f, s:I, s:I, s:I}", "throttled_s", u.throttled_s, "periods",
+				(json_int_t)u.periods, "throttled", (json_int_t)u.throttled,
+				"reclaims", (json_int_t)u.reclaims));
+	return rc;
 }
 
 /* ---- commands ---- */

@@ -87,6 +87,8 @@ static int check_act(struct agent *a, const char *what, const json_t *args, stru
 	if (geteuid() != 0)
 		return err_set(e, -EPERM, "%s other users' processes needs root",
 			begins(what, "trace.") ? "tracing" : "acting on");
+	if (!strcmp(what, "group.limit"))
+		return ops_group_able(a, with, e);
 	return with ? ops_service_able(a, what, with, e) : 0;
 }
 
@@ -135,7 +137,8 @@ static int check_with(const char *what, const json_t *with, struct err *e)
 
 	if (!with)
 		return 0;
-	if (!op || !(op->restarts || begins(what, "disk.") || !strcmp(what, "packets.drop")))
+	if (!op || !(op->restarts || begins(what, "disk.") || !strcmp(what, "packets.drop") ||
+		    !strcmp(what, "group.limit")))
 		return err_set(e, -EINVAL, "'%s' is not checked with arguments", what);
 	return operation_check(op, with, e);
 }
@@ -156,13 +159,13 @@ int op_check(struct agent *a, json_t *id, json_t *args, struct err *e)
 	} else if (begins(what, "packets.")) {
 		rc = ops_packets_able(a, with, &why);
 	} else if (begins(what, "trace.") || begins(what, "limits.") || begins(what, "signal.") ||
-		begins(what, "service.") || begins(what, "fs.")) {
+		begins(what, "group.") || begins(what, "service.") || begins(what, "fs.")) {
 		rc = check_act(a, what, args, &why);
 	} else if (strcmp(what, "run") && !begins(what, "process.")) {
 		return err_set(e, -EINVAL,
 			"cannot check '%s'; packets.drop, process.start, limits.set, signal.stop, "
-			"signal.pause, service.restart, fs.readonly, trace.TRACER and run can be "
-			"checked, and disk.degrade and disk.fail with their arguments",
+			"signal.pause, group.limit, service.restart, fs.readonly, trace.TRACER and "
+			"run can be checked, and disk.degrade and disk.fail with their arguments",
 			what);
 	}
 	agent_answer(a, id, able(rc, &why));

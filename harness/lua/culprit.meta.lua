@@ -446,6 +446,12 @@ function Node:limits(pid) end
 ---@return culprit.Handle
 function Node:hold(process) end
 
+---Limits a server's processes and their descendants together until the fault ends, by a control group that holds nobody
+---else: to so many processors, or, where groups are of version 2, to this percentage of the memory that they use now.
+---@param limit { pids: integer[], cpus?: number, memory_pct?: number, max_s?: number }
+---@return culprit.Handle
+function Node:limit_group(limit) end
+
 ---Stops processes, all at a time, with all their threads and descendants, for pause_s of every every_s seconds until
 ---the fault ends; without every_s once. A program on the node keeps the time.
 ---@param processes { pids: integer[], pause_s: number, every_s?: number, max_s?: number }
@@ -536,9 +542,9 @@ function Node:fs_info(path) end
 function Node:run(command) end
 
 ---Is the node able to do this ("packets.drop", "process.start", "limits.set", "signal.stop", "signal.pause",
----"service.restart", "fs.readonly", "disk.degrade")? With the arguments of a service's act, of make_readonly or of
----degrade_disk (which must be given) it looks at the server and its storage as well, with those of drop_packets at
----culprit's own SSH session, and changes nothing.
+---"group.limit", "service.restart", "fs.readonly", "disk.degrade")? With the arguments of a service's act, of
+---make_readonly or of degrade_disk (which must be given) it looks at the server and its storage as well, with those of
+---limit_group at its control group, with those of drop_packets at culprit's own SSH session. It changes nothing.
 ---@param what string
 ---@param with? table
 ---@return true|nil able, string? reason
@@ -564,6 +570,11 @@ function Handle:counters() end
 ---@return { backend: string, seconds: number, ios: integer, ios_s: number, bytes: integer, in_flight: integer, requests:
 ---integer?, delayed: integer?, held: integer?, failed: integer?, added_s: number? }
 function Handle:disk_counters() end
+
+---Of Node:limit_group. throttled_s: for which the server's processors waited for the quota; it was used up in 'throttled'
+---of its 'periods'; reclaims: how often the server was to reclaim memory. Compare two readings: the group may be older.
+---@return { throttled_s: number, periods: integer, throttled: integer, reclaims: integer }
+function Handle:usage() end
 
 ---Of Node:pause. stops: how often every thread of all was seen stopped; stopped_s: for how long, from then on, in pauses
 ---that have ended; whole_s: from the first pause to the end of the last whole period.

@@ -72,4 +72,10 @@ L
 }
 # The three pieces of the file may all be on other servers: few packets come from this one then, and half of them are lost.
 records() { case $1 in disk-slow | disk-stall | disk-errors) echo 6 ;; *) echo 1 ;; esac; } # some pieces must be on the victim: it has to read
-parameters() { case $1 in send-pktloss) echo "{ '$1', loss = '50%' }" ;; *) echo "'$1'" ;; esac; }
+parameters() {
+	case $1 in
+	send-pktloss) echo "{ '$1', loss = '50%' }" ;;
+	server-cpu) echo "{ '$1', cpus = 0.05 }" ;; # nor does it compute much
+	*) echo "'$1'" ;;
+	esac
+}

@@ -17,9 +17,10 @@ int main(void)
 
 #include "faults/primitives/command.h"
 #include "faults/primitives/disk.h"
+#include "faults/primitives/group.h"
 #include "faults/primitives/limits.h"
-#include "faults/primitives/procfs.h"
 #include "faults/primitives/signal.h"
+#include "harness/base/cgroup.h"
 
 /* ---- the acts ---- */
 
@@ -113,6 +114,44 @@ static int start(json_t **inverse, struct err *e)
 	return rc;
 }
 
+/* A program that keeps the time, here by doing nothing, and a target that it has stopped. */
+static int stop_again(json_t **inverse, struct err *e)
+{
+	json_t *held = NULL, *servers = json_array();
+	int rc = start(inverse, e);
+
+	if (!rc)
+		rc = signal_inverse(target, &held, e);
+	if (!rc &&
+		(json_array_append(servers, held) || json_object_set(*inverse, "servers", servers)))
+		rc = -ENOMEM;
+	if (!rc)
+		rc = signal_stop(held, e);
+	json_decref(held);
+	json_decref(servers);
+	return rc;
+}
+
+/* A quota, where the kernel keeps it in version 1; 'groups' is the target's /proc/PID/cgroup. */
+static int limit_group(json_t **inverse, struct err *e)
+{
+	json_t *pids = json_pack("[i]", (int)target);
+	const struct group_spec spec = {.pids = pids, .cpus = 0.1};
+	int rc = group_inverse(&spec, "fail_g1", inverse, e);
+
+	json_decref(pids);
+	return rc ? rc : group_act(*inverse, e);
+}
+
+static char *groups_of_target(void)
+{
+	char path[64], *text;
+
+	snprintf(path, sizeof(path), "/proc/%d/cgroup", (int)target);
+	assert_int_equal(file_read(path, &text, NULL, NULL), 0);
+	return text;
+}
+
 static void reap(void)
 {
 	if (child)
@@ -137,19 +176,18 @@ static int count_fds(void)
  * descriptors and children. */
 static char *everything(void)
 {
-	char *left = fingerprint(), *all, *groups;
+	char *left = fingerprint(), *groups = groups_of_target(), *all;
 	struct rlimit limit;
 
 	assert_return_code(prlimit(target, RLIMIT_NOFILE, NULL, &limit), errno);
 	/* The target alone is a child of ours, and it lives. */
 	assert_int_equal(waitpid(-1, NULL, WNOHANG), 0);
-	assert_int_equal(procfs_read(target, "cgroup", &groups, NULL), 0);
 	assert_true(asprintf(&all, "%s; limit %ju; %s; %d descriptors; %s", left,
 			    (uintmax_t)limit.rlim_cur,
 			    signal_is_stopped(target) ? "stopped" : "running", count_fds(),
 			    groups) > 0);
-	free(groups);
 	free(left);
+	free(groups);
 	return all;
 }
 
@@ -226,6 +264,20 @@ static void signals(void **unused)
 	try_all("signal", stop);
 }
 
+static void pauses(void **unused)
+{
+	(void)unused;
+	try_all("pauses", stop_again);
+}
+
+static void group(void **unused)
+{
+	(void)unused;
+	if (cgroup_own(CGROUP_CPU).version != 1)
+		skip();
+	try_all("group", limit_group);
+}
+
 static void packets(void **unused)
 {
 	const struct packets_backend *backend;
@@ -272,6 +324,8 @@ static int tests(void)
 	const struct CMUnitTest list[] = {
 		cmocka_unit_test(limits),
 		cmocka_unit_test(signals),
+		cmocka_unit_test(pauses),
+		cmocka_unit_test(group),
 		cmocka_unit_test(packets),
 		cmocka_unit_test(disk),
 		cmocka_unit_test(process),
