@@ -137,8 +137,9 @@ static int check_with(const char *what, const json_t *with, struct err *e)
 
 	if (!with)
 		return 0;
-	if (!op || !(op->restarts || begins(what, "disk.") || !strcmp(what, "packets.drop") ||
-		    !strcmp(what, "group.limit")))
+	if (!op ||
+		!(op->restarts || begins(what, "disk.") || !strcmp(what, "packets.drop") ||
+			!strcmp(what, "group.limit")))
 		return err_set(e, -EINVAL, "'%s' is not checked with arguments", what);
 	return operation_check(op, with, e);
 }
