@@ -1,5 +1,5 @@
-/* What a call that stopped is about. Read from the memory of a thread that waits: another of its
- * threads may change it in the meantime, so the answer only says whether to delay. */
+/* Examines a call that stopped. It reads the memory of a waiting thread, which other threads of the
+ * process may change at the same time, so the answer only decides whether to delay. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -33,7 +33,7 @@ static bool link_of(pid_t tid, const char *what, int fd, char *text, size_t size
 	return n > 0;
 }
 
-/* The thread's string, page by page, since what follows it may not be mapped. */
+/* Reads a string from the thread's memory page by page, since the page after it may be unmapped. */
 static bool string_of(pid_t tid, uint64_t at, char *text, size_t size)
 {
 	size_t n = 0;

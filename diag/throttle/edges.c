@@ -25,7 +25,7 @@ uint64_t throttle_edges_refuted(const struct throttle_edges *x)
 	return x->refuted;
 }
 
-/* When the operations of a run's threads began and ended. */
+/* Start and end of each operation of a run, by thread. */
 struct times {
 	uint32_t n_threads;
 	struct span {
@@ -69,7 +69,7 @@ static int edges_load(struct times *t, const struct app_trace *run, struct err *
 	return rc;
 }
 
-/* How many of the thread's operations began before that moment of the trace? */
+/* Returns how many of the thread's operations began before that moment of the trace. */
 static uint64_t begun(const struct times *t, uint32_t thread, int64_t at_ns)
 {
 	uint64_t low = 0, high = t->n[thread];
@@ -92,9 +92,9 @@ static void edges_add(struct throttle_edges *x, const struct throttle_edge *edge
 	x->sorted = false;
 }
 
-/* The number of the operation that was delayed; 0: the call is no operation of the trace. The
- * moments lie in the middle of times in which nothing began, so clocks need not agree to the
- * microsecond. */
+/* The number of the delayed operation; 0: the call is no operation of the trace. The moments
+ * compared lie in the middle of intervals in which no operation began, so the clocks need not agree
+ * to the microsecond. */
 static uint64_t delayed(
 	const struct times *t, uint32_t thread, const struct throttle_delay *d, int64_t base_ns)
 {
@@ -133,7 +133,7 @@ int throttle_edges_add(struct throttle_edges *x, const struct app_trace *run, ui
 	return rc;
 }
 
-/* By operation, then by whom it waits for, the newest first. */
+/* Sorts by operation, then by the thread waited for, newest first. */
 static int by_op(const void *a, const void *b)
 {
 	const struct throttle_edge *x = a, *y = b;

@@ -3,7 +3,7 @@
 
 #include "diag/throttle/edges.h"
 
-/* Operation 'op' of 'thread' (from 1) begins when 'on' has completed 'on_ops'. */
+/* Operation 'op' of 'thread' (from 1) begins when 'on' has completed 'on_ops' operations. */
 struct throttle_edge {
 	uint32_t thread, on;
 	uint64_t op, on_ops;
@@ -16,7 +16,7 @@ struct throttle_edges {
 	uint64_t refuted;
 };
 
-/* By operation, the newest of each thread that it waits for. */
+/* Sorts by operation and keeps, of each thread waited for, the newest edge. */
 void throttle_edges_sort(struct throttle_edges *x);
 
 #endif

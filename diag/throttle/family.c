@@ -9,7 +9,7 @@
 #include "harness/base/alloc.h"
 #include "harness/base/auto.h"
 
-/* Room for one more. */
+/* Grows both arrays by one. */
 #define GROW(array, n)                                                                             \
 	do {                                                                                       \
 		if (!((n) & ((n)-1)))                                                              \
@@ -33,7 +33,7 @@ static struct family_member *family_known(const struct family *f, pid_t tid)
 	return NULL;
 }
 
-/* Takes 'name'. */
+/* Adds a thread and takes ownership of 'name'. */
 static void family_add(struct family *f, pid_t pid, pid_t tid, char *name)
 {
 	GROW(f->members, f->n_members);
@@ -46,8 +46,8 @@ static void family_add(struct family *f, pid_t pid, pid_t tid, char *name)
 		.pid = pid, .member = f->n_members - 1};
 }
 
-/* The n-th of 'count' that were found, in the order in which they were made: the last of those that
- * the process has begun. Others were gone before they were seen. */
+/* The number of the n-th of 'count' children found, in the order in which they were made. They are
+ * the newest ones that the process has begun; older ones ended before they were seen. */
 static uint32_t family_number_of(uint32_t begun, uint32_t count, uint32_t n)
 {
 	return begun + 1 + n > count ? begun + 1 + n - count : 1;
@@ -76,7 +76,7 @@ static void look_for_threads(struct family *f, struct family_process *p)
 	p->new_clones -= n < p->new_clones ? n : p->new_clones;
 }
 
-/* Of all threads of the process; up to 'room'. */
+/* Lists the children of all threads of the process, up to 'room'. */
 static uint32_t read_children(const struct family *f, pid_t pid, pid_t *found, uint32_t room)
 {
 	uint32_t n = 0;
@@ -107,7 +107,8 @@ static void look_for_children(struct family *f, struct family_process *p)
 	pid_t found[256];
 	uint32_t at = (uint32_t)(p - f->processes), n = read_children(f, p->pid, found, 256);
 
-	/* More than it has begun: they came to it from others that ended. */
+	/* More children than the process has begun: it inherited the first ones from processes that
+	 * ended. */
 	for (uint32_t i = 0; i < n; i++) {
 		p = &f->processes[at];
 		family_add(f, found[i], found[i],
@@ -185,7 +186,7 @@ void family_forks(struct family *f, const struct family_member *m, bool thread)
 		look_for_threads(f, p);
 	if (!thread && p->new_forks)
 		look_for_children(f, p);
-	p = &f->processes[at]; /* it may have moved */
+	p = &f->processes[at]; /* the array may have moved */
 	p->clones += thread;
 	p->new_clones += thread;
 	p->forks += !thread;

@@ -1,4 +1,4 @@
-/* All threads of an application: who is blocked, and since when. */
+/* Tracks all threads of an application: which are blocked, and since when. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +16,7 @@ static const struct known_limits *limits_of(const struct supervisor *s, const ch
 	return &s->most;
 }
 
-/* Of what the thread does now. */
+/* The limits that apply to the thread's present phase: before, between or after its operations. */
 static const struct watch_limits *limits_now(const struct family_member *m)
 {
 	if (!m->limits)
@@ -33,7 +33,6 @@ static void raise_to(struct watch_limits *into, const struct watch_limits *l)
 	into->wall_ns = into->wall_ns > l->wall_ns ? into->wall_ns : l->wall_ns;
 }
 
-/* What the thread has done since its last operation. */
 static struct watch_limits measured(
 	const struct family_member *m, const struct watch_reading *now, int64_t now_ns)
 {
@@ -77,7 +76,8 @@ void watch_exit(struct supervisor *s, struct family_member *m, int64_t now_ns)
 		m->after = measured(m, &now, now_ns);
 }
 
-/* This program itself may have waited for a processor since it last looked. */
+/* The quiet time ends at the last reading, not now: this program may have waited for a processor
+ * since then. */
 void watch_disturbed(struct supervisor *s)
 {
 	if (s->quiet_ns && !s->name && s->still_ns - s->quiet_ns > s->most_quiet_ns)
@@ -85,7 +85,7 @@ void watch_disturbed(struct supervisor *s)
 	s->quiet_ns = 0;
 }
 
-/* Reads one thread. True: it is as it was. */
+/* Reads one thread. True: its state is unchanged since the last reading. */
 static bool round_read_one(struct supervisor *s, struct family_member *m, int64_t now_ns)
 {
 	enum watch_verdict was = m->verdict;
@@ -148,7 +148,7 @@ bool watch_all(struct supervisor *s, int64_t now_ns)
 	}
 	if (blocked && !settled)
 		snprintf(s->why, sizeof(s->why),
-			"a thread that looks for messages gets no processor");
+			"a thread that polls for messages gets no processor");
 	return blocked && settled;
 }
 
@@ -163,7 +163,7 @@ static void raise_all(struct known_limits *into, const struct family_member *m)
 	raise_to(&into->before, &m->before);
 	raise_to(&into->between, &m->between);
 	raise_to(&into->after, &m->after);
-	/* One that made no operation had no first and last. */
+	/* A thread without operations was never in the phases 'between' and 'after'. */
 	if (!m->ops)
 		raise_to(&into->before, &m->after);
 }
@@ -183,7 +183,7 @@ void watch_learned(struct supervisor *s)
 			.name = alloc_copy(m->name), .ops = m->ops};
 		raise_all(&s->known[s->n_known++], m);
 	}
-	/* Of a thread that is not known it is not known either where it stands. */
+	/* Unknown threads have no known phase, so they get the loosest limits. */
 	raise_to(all, &s->most.between);
 	raise_to(all, &s->most.after);
 	s->most.between = s->most.after = *all;
@@ -198,5 +198,5 @@ void watch_new_run(struct supervisor *s)
 	s->delayed = s->gave_up = s->span_open = false;
 	s->since_ns = s->read_ns = s->quiet_ns = s->still_ns = 0;
 	s->n_delays = s->undecided = s->in_a_row = 0;
-	*s->why = *s->told = '\0';
+	*s->why = *s->undecided_why = '\0';
 }

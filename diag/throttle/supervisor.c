@@ -118,7 +118,7 @@ static void let_go(struct supervisor *s, uint64_t id)
 	memset(s->resp, 0, s->resp_size);
 	s->resp->id = id;
 	s->resp->flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;
-	/* ENOENT: its thread was killed in the meantime. */
+	/* ENOENT: the thread was killed while its call waited. */
 	(void)ioctl(s->listener, SECCOMP_IOCTL_NOTIF_SEND, s->resp);
 }
 
@@ -162,7 +162,7 @@ static void end_delay(struct supervisor *s, bool decided)
 	d->release_ns = clock_ns(CLOCK_MONOTONIC) + s->ahead_ns;
 	s->undecided += !decided;
 	if (!decided)
-		memcpy(s->told, s->why, sizeof(s->told));
+		memcpy(s->undecided_why, s->why, sizeof(s->undecided_why));
 	s->in_a_row = decided ? 0 : s->in_a_row + 1;
 	s->gave_up |= s->in_a_row >= GIVE_UP;
 	s->delayed = false;
@@ -170,14 +170,14 @@ static void end_delay(struct supervisor *s, bool decided)
 	let_go(s, s->id);
 }
 
-/* Its thread was killed. */
+/* The delayed thread was killed. */
 static void forget_delay(struct supervisor *s)
 {
 	s->delayed = false;
 	s->n_delays--;
 }
 
-/* True: the call waits. */
+/* True: the call is delayed, not released. */
 static bool operation(struct supervisor *s, struct family_member *m, uint64_t id, int64_t now_ns)
 {
 	watch_operation(s, m, now_ns);
@@ -225,13 +225,13 @@ static bool handle(struct supervisor *s, const struct seccomp_notif *n)
 	return below && operation(s, m, n->id, now_ns);
 }
 
-/* What has stopped, as long as there is any; other things want to be done as well. */
+/* Handles the calls that have stopped, at most 1,000 a time, so that other work gets its turn. */
 static void supervisor_serve(struct supervisor *s)
 {
 	struct pollfd on = {.fd = s->listener, .events = POLLIN};
 
 	for (int i = 0; i < 1000 && poll(&on, 1, 0) == 1; i++) {
-		if (!(on.revents & POLLIN)) { /* nothing is left that could stop */
+		if (!(on.revents & POLLIN)) { /* the last process has ended */
 			close(s->listener);
 			s->listener = -1;
 			return;
@@ -264,7 +264,8 @@ static void supervisor_look(struct supervisor *s)
 	if (now_ns - s->read_ns < (s->delayed ? DELAYED_EVERY_NS : LEARNING_EVERY_NS))
 		return;
 	blocked = watch_all(s, now_ns);
-	/* A thread whose call has just stopped here looks like one that waits for others. */
+	/* A thread whose call has just stopped here looks like one that waits for another
+	 * thread. */
 	if (blocked && poll(&on, 1, 0))
 		watch_disturbed(s);
 	else if (blocked && watch_quiet(s, now_ns) && s->delayed)
@@ -318,7 +319,7 @@ const struct throttle_delay *supervisor_delays(const struct supervisor *s, size_
 
 size_t supervisor_undecided(const struct supervisor *s, const char **why)
 {
-	*why = s->told;
+	*why = s->undecided_why;
 	return s->undecided;
 }
 

@@ -9,8 +9,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Has the program set the time after which this call returns, whatever others do? A poll of
- * descriptors with a time-out waits for these. */
+/* Does this call return after a time that the program set, regardless of other processes? A poll
+ * with descriptors and a time-out waits for the descriptors, so it is not such a call. */
 static bool sleeps_by_time(const struct watch_reading *r)
 {
 	switch (r->call) {
@@ -76,7 +76,7 @@ bool watch_settled(
 		now->sleeps - mark->sleeps >= WATCH_LOOK_SLEEPS;
 }
 
-/* The file's text, which is short. */
+/* Reads a short file whole. */
 static bool read_text(pid_t pid, pid_t tid, const char *name, char *text, size_t size)
 {
 	char path[64];
@@ -119,7 +119,7 @@ bool watch_read(pid_t pid, pid_t tid, bool call, struct watch_reading *out)
 	out->runs = strtoull(at, NULL, 10);
 	if (!call || out->state != 'S')
 		return true;
-	/* It reads "running" if the thread has been woken in the meantime. */
+	/* /proc/PID/syscall reads "running" if the thread was woken after 'status' was read. */
 	if (!read_text(pid, tid, "syscall", text, sizeof(text)) || !strncmp(text, "running", 7)) {
 		out->state = 'R';
 		return true;

@@ -1,5 +1,5 @@
-/* The trace with its edges: operations in the order in which they began, each with the clocks of
- * one method and of the other. */
+/* Writes the trace with its edges: orders operations by their start and keeps a vector clock for
+ * each method and one for both. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,14 +12,14 @@ enum { BY_MESSAGES, BY_THROTTLING, TOGETHER, CLOCKS };
 
 struct thread {
 	struct app_cursor *cursor;
-	struct app_op op; /* the next one */
+	struct app_op op; /* the thread's next operation */
 	bool more;
 	uint64_t done;
 	struct clock clock[CLOCKS];
-	size_t edge, sent; /* next ones of by_op and by_source */
+	size_t edge, sent; /* next entries of by_op and by_source */
 };
 
-/* What a thread knew after an operation that others wait for. */
+/* What a thread knew after an operation that other threads wait for. */
 struct sent {
 	uint32_t thread;
 	uint64_t ops;
@@ -54,7 +54,7 @@ static void note_sent(struct writer *w, uint32_t thread, uint64_t ops)
 	w->sent[w->n_sent++] = (struct sent){.thread = thread, .ops = ops};
 }
 
-/* All operations that any edge leads to, in order, each once. */
+/* All operations that are the source of an edge, sorted, without duplicates. */
 static int write_collect(struct writer *w, struct err *e)
 {
 	struct app_op op;
@@ -113,7 +113,7 @@ static int copy_edges(struct writer *w, const struct frontier *f, struct app_op 
 	return 0;
 }
 
-/* Which of the edges in 'f' does the other method not know of? */
+/* Reports the edges in 'f' that the other method did not find. */
 static uint64_t only_here(struct writer *w, uint32_t i, const struct frontier *f, int by)
 {
 	const struct clock *other = &w->threads[i].clock[by == BY_MESSAGES];
@@ -133,7 +133,7 @@ static uint64_t only_here(struct writer *w, uint32_t i, const struct frontier *f
 	return n;
 }
 
-/* The thread's next operation, with its edges. */
+/* Reads the thread's next operation and its edges. */
 static int write_put(struct writer *w, uint32_t i, struct err *e)
 {
 	struct thread *t = &w->threads[i];

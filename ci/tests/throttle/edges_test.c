@@ -1,5 +1,5 @@
-/* Waits from runs in which one thread was delayed. The runs are simulated: threads with operations,
- * and messages that nobody records. */
+/* Tests waits derived from runs in which one thread was delayed. The runs are simulated: threads
+ * with operations, and messages that no log records. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -22,7 +22,7 @@ static struct step {
 static unsigned n_steps;
 static uint64_t chance;
 
-/* What an operation has before it: of each thread so many. */
+/* The operations that precede an operation: of each thread the first N. */
 struct before {
 	unsigned ops[THREADS];
 };
@@ -79,7 +79,8 @@ static void draw_schedule(uint64_t seed)
 		add(OPERATION, p, 0);
 }
 
-/* Does operation 'op' of 'thread' begin after 'ops' of 'other', and do no others imply it? */
+/* Does operation 'op' of 'thread' begin after 'ops' operations of 'other', and is that not implied
+ * by other waits? */
 static bool is_planted(unsigned thread, unsigned op, unsigned other, unsigned ops)
 {
 	const struct before *b = &at[thread][op];
@@ -118,7 +119,7 @@ struct simulation {
 	unsigned sent[THREADS][THREADS], got[THREADS][THREADS];
 };
 
-/* The thread's next step; n_steps: none. */
+/* The thread's next step; n_steps: none left. */
 static unsigned next_step(const struct simulation *s, uint32_t thread)
 {
 	unsigned i = s->next[thread];
@@ -161,7 +162,7 @@ static void go(struct simulation *s, uint32_t thread)
 		put(s, thread, &op);
 }
 
-/* All but one continue, in an order of chance, as far as they can. */
+/* Runs all threads except one until they block, in a random order. */
 static void go_all(struct simulation *s, uint32_t but)
 {
 	for (bool any = true; any;) {
@@ -217,7 +218,7 @@ static void end(struct simulation *s)
 	assert_int_equal(app_finish(s->w, &about, NULL), 0);
 }
 
-/* Delays the thread before each 'period'-th operation; THREADS: none. */
+/* Delays the thread before each 'period'-th operation; THREADS: no thread. */
 static void simulate(struct run *run, const char *name, uint32_t thread, unsigned period)
 {
 	struct simulation s;
@@ -335,9 +336,8 @@ static void planted_waits_are_found(void **state)
 	}
 }
 
-/* All that operations wait for, directly or not, is true, and lies less than a period before what
- * is. */
-static void a_period_finds_waits_that_are_true(void **state)
+/* Every derived wait, direct or not, is true, and no true wait is missed by a period or more. */
+static void with_a_period_only_true_waits_are_found(void **state)
 {
 	enum { PERIOD = 3 };
 	const struct throttle_spec spec = {.method = APP_BY_THROTTLING};
@@ -360,7 +360,7 @@ static void a_period_finds_waits_that_are_true(void **state)
 		memset(found, 0, sizeof(found));
 		for (uint32_t i = 0; i < THREADS; i++)
 			assert_int_equal(app_cursor_new(t, i, &c[i]), 0);
-		/* As the schedule has them: those that are waited for come before. */
+		/* In schedule order, so that waited-for operations come first. */
 		for (unsigned s = 0; s < n_steps; s++) {
 			uint32_t p = steps[s].thread;
 			struct before *b;
@@ -397,7 +397,7 @@ static void a_period_finds_waits_that_are_true(void **state)
 	assert_true(late > 0);
 }
 
-/* Two threads, the second waits for the first operation of the first one. */
+/* Two threads: the second waits for the first operation of the first thread. */
 static void make_two(struct run *run, bool delayed)
 {
 	struct simulation s;
@@ -440,7 +440,7 @@ static size_t edges_from(struct run *delayed, struct throttle_counts *counts, bo
 	return used;
 }
 
-static void what_was_not_decided_tells_nothing(void **state)
+static void undecided_delays_add_no_edges(void **state)
 {
 	struct throttle_counts counts;
 	struct run run;
@@ -455,8 +455,8 @@ static void what_was_not_decided_tells_nothing(void **state)
 	assert_int_equal(counts.edges, 0);
 }
 
-/* The delayed call was none of the trace: the next that stopped came before the operation. */
-static void delays_of_other_calls_tell_nothing(void **state)
+/* The delayed call is not in the trace: the next call that stopped came before the operation. */
+static void delays_of_other_calls_add_no_edges(void **state)
 {
 	struct throttle_counts counts;
 	struct run run;
@@ -468,8 +468,8 @@ static void delays_of_other_calls_tell_nothing(void **state)
 	assert_int_equal(counts.edges, 0);
 }
 
-/* The others were taken for blocked too early: the waits that this would mean are not true of the
- * run without delays, in which they continued. */
+/* The supervisor took the other threads as blocked too early. The waits derived from that are false
+ * in the run without delays, in which these threads continued. */
 static void contradicted_waits_are_left_out(void **state)
 {
 	struct throttle_counts counts;
@@ -483,8 +483,8 @@ static void contradicted_waits_are_left_out(void **state)
 	edges_from(&run, &counts, true);
 }
 
-/* Adds the waits of the schedule to the trace, as messages would have shown them: those of threads
- * with even numbers only. */
+/* Adds the waits of the schedule to the trace as messages would have shown them, for threads with
+ * even numbers only. */
 static void add_messages(const struct app_trace *t, const char *path)
 {
 	struct app_writer *w;
@@ -526,7 +526,7 @@ static void count_only(void *ctx, enum app_method by, const struct app_trace *t,
 	n[by == APP_BY_MESSAGES]++;
 }
 
-static void the_difference_of_both_is_told(void **state)
+static void edges_of_only_one_method_are_reported(void **state)
 {
 	unsigned only[2] = {0};
 	const struct throttle_spec spec = {.method = APP_BY_MESSAGES | APP_BY_THROTTLING,
@@ -558,7 +558,7 @@ static void the_difference_of_both_is_told(void **state)
 	app_free(t);
 	throttle_edges_free(x);
 
-	/* Without delays, all that messages show is theirs only. */
+	/* Without delays, all waits are found by messages only. */
 	x = throttle_edges_new();
 	t = written(&first, x, &spec, &counts);
 	assert_int_equal(counts.only_messages, counts.messages);
@@ -572,11 +572,11 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(planted_waits_are_found),
-		cmocka_unit_test(a_period_finds_waits_that_are_true),
-		cmocka_unit_test(what_was_not_decided_tells_nothing),
-		cmocka_unit_test(delays_of_other_calls_tell_nothing),
+		cmocka_unit_test(with_a_period_only_true_waits_are_found),
+		cmocka_unit_test(undecided_delays_add_no_edges),
+		cmocka_unit_test(delays_of_other_calls_add_no_edges),
 		cmocka_unit_test(contradicted_waits_are_left_out),
-		cmocka_unit_test(the_difference_of_both_is_told),
+		cmocka_unit_test(edges_of_only_one_method_are_reported),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

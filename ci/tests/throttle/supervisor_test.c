@@ -1,4 +1,5 @@
-/* A command under supervision, without a tracer: names, delays, who is blocked. Root. */
+/* Tests a command under supervision, without a tracer: names, delays, blocked threads. Needs
+ * root. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -20,7 +21,7 @@ static char agent[4200], helper[4200], root[128];
 static struct supervisor *s;
 static void (*at_each_step)(void);
 
-/* Runs the helper of known causality, in the folder 'root'. Returns its exit code. */
+/* Runs the helper of known causality in the folder 'root'. Returns its exit code. */
 static int run(const char *thread, unsigned long period, const char *const *args)
 {
 	const char *command[32] = {agent, "throttled", "--fd", "", "--"};
@@ -54,7 +55,7 @@ static int run(const char *thread, unsigned long period, const char *const *args
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-/* 'kind': of messages; "futex 5": with work of 5 ms before each. */
+/* 'kind': the kinds of messages; "futex 5": with 5 ms of work before each. */
 static int run_kind(const char *kind, const char *thread, unsigned long period)
 {
 	const char *work = strchr(kind, ' ');
@@ -168,7 +169,7 @@ static unsigned right(const struct app_trace *t)
 	return n_right;
 }
 
-/* By any means of waiting, with work or not: the waits that the program has, no others. */
+/* By each means of waiting, with and without work: finds exactly the waits of the program. */
 static void waits_are_the_planted_ones(void **state)
 {
 	static const char *const kinds[] = {
@@ -212,8 +213,8 @@ static void waits_are_the_planted_ones(void **state)
 	}
 }
 
-/* Threads that wait in the kernel, look again and again, or sleep in between: each is taken for
- * blocked, and continues in the end. */
+/* Threads that wait in the kernel, poll, or sleep between polls: each is treated as blocked, and
+ * continues in the end. */
 static void others_are_blocked_at_each_delay(void **state)
 {
 	static const char *const kinds[] = {"pipe", "unix,tcp", "futex", "spin", "nap"};
@@ -229,14 +230,14 @@ static void others_are_blocked_at_each_delay(void **state)
 		n = decided(&undecided);
 		assert_true(n >= 5);
 		assert_int_equal(undecided, 0);
-		/* Every other operation: half of them. */
+		/* every other operation: half of them */
 		assert_int_equal(run_kind(kinds[i], "0.2", 2), 0);
 		assert_int_equal(decided(&undecided), (n + 1) / 2);
 		supervisor_free(s);
 	}
 }
 
-static void exit_codes_are_the_commands(void **state)
+static void the_commands_exit_code_is_returned(void **state)
 {
 	(void)state;
 	s = supervisor_new(root, 600);
@@ -245,8 +246,8 @@ static void exit_codes_are_the_commands(void **state)
 	supervisor_free(s);
 }
 
-/* A child whose call waits is killed, and its parent, which is stopped so that nobody takes it for
- * blocked, continues. */
+/* A child whose call waits is killed. Its parent, stopped so that it does not count as blocked,
+ * continues. */
 static void kill_the_delayed(void)
 {
 	char path[160], *text, *state;
@@ -271,7 +272,7 @@ static void kill_the_delayed(void)
 	free(text);
 }
 
-static void the_dead_are_not_waited_for(void **state)
+static void delays_of_killed_threads_end(void **state)
 {
 	static const char script[] = "(exec 3>one; exit 5) & echo $! $$ >../pids; kill -STOP $$; "
 				     "wait $!; [ $? = 137 ] && exit 44";
@@ -288,8 +289,8 @@ static void the_dead_are_not_waited_for(void **state)
 	supervisor_free(s);
 }
 
-/* Somebody is stopped: whether it waits cannot be told. After a few delays there are no more. */
-static void what_does_not_come_to_rest_is_told(void **state)
+/* A stopped thread may or may not be waiting, so delays stay undecided and end after a few. */
+static void threads_that_stay_busy_are_reported(void **state)
 {
 	static const char
 		script[] = "sh -c 'kill -STOP $$' & stopped=$!; "
@@ -335,9 +336,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(waits_are_the_planted_ones),
 		cmocka_unit_test(others_are_blocked_at_each_delay),
-		cmocka_unit_test(exit_codes_are_the_commands),
-		cmocka_unit_test(the_dead_are_not_waited_for),
-		cmocka_unit_test(what_does_not_come_to_rest_is_told),
+		cmocka_unit_test(the_commands_exit_code_is_returned),
+		cmocka_unit_test(delays_of_killed_threads_end),
+		cmocka_unit_test(threads_that_stay_busy_are_reported),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -1,5 +1,5 @@
 #!/bin/bash
-# culprit capture --method throttle: waits through shared memory, which messages do not show, are the planted ones. Recall 100 %, no
+# culprit capture --method throttle: finds the planted waits through shared memory, which messages do not show. Recall 100 %, no
 # more than 2 % extra. Root, eBPF.
 cd "$(dirname "$0")/../../.." || exit 1
 . ci/tests/tap.sh
@@ -18,7 +18,7 @@ capture() {
 	shift
 	"$culprit" capture -o "$tmp/$name" --root "$tmp/root" --time-limit 5min "$@" >"$tmp/$name.said" 2>&1
 }
-# edges TRACE: "P:N Q:M" as the helper writes them; ranks are its processes, which have one thread each
+# edges TRACE: prints "P:N Q:M" as the helper does; each rank is one of its processes and has one thread
 edges() {
 	"$culprit" log "$1" | awk '{ split($1, own, /[.:]/)
 		for (i = 2; i <= NF; i++) if (sub(/^after=/, "", $i)) { split($i, other, /[.:]/); print own[1] ":" own[3] " " other[1] ":" other[3] } }' | sort
@@ -48,15 +48,15 @@ check "throttling finds all of them" [ "$all_missing" -eq 0 ]
 check "at most 2 % are extra" [ $((all_extra * 50)) -le "$all" ]
 check "the trace says how it was captured" grep -q "^captured *by throttling" "$tmp/t1.said"
 ! grep -q "warning" "$tmp/t1.said"
-check "nothing is said to be missing" [ $? -eq 0 ]
+check "no wait is reported as missing" [ $? -eq 0 ]
 
-check "the same by messages" capture m -- "$helper" -k futex "$tmp/truem" 1 3 60
+check "a capture by messages" capture m -- "$helper" -k futex "$tmp/truem" 1 3 60
 compare "$tmp/m" "$tmp/truem"
-check "... shows none of what went through shared memory" [ "$(count "$tmp/got")" -eq 0 ]
-check "... and says so, and what would" grep -q "3 processes share memory.* (no wait of any of them is): --method throttle finds them" "$tmp/m.said"
-check "... and that a second capture would tell more" grep -q "captured once; --check captures it twice" "$tmp/m.said"
+check "... shows no wait through shared memory" [ "$(count "$tmp/got")" -eq 0 ]
+check "... and says so, with the option that finds them" grep -q "3 processes share memory.* (no wait of any of them is): --method throttle finds them" "$tmp/m.said"
+check "... and recommends a second capture" grep -q "captured once; --check captures it twice" "$tmp/m.said"
 said=$("$culprit" replay --inventory "$tmp/none.lua" "$tmp/m" 2>&1)
-check "a replay of it says so, too" grep -q "share memory, and waits through it are not in the trace" <<<"$said"
+check "a replay of it also warns" grep -q "share memory, and waits through it are not in the trace" <<<"$said"
 
 check "both methods together" capture both --method both -- "$helper" -k pipe,futex "$tmp/trueb" 6 3 60
 compare "$tmp/both" "$tmp/trueb"
@@ -65,7 +65,7 @@ check "... and no others" [ "$extra" -eq 0 ]
 said=$("$culprit" replay --inventory "$tmp/none.lua" "$tmp/both" 2>&1)
 check "... so that a replay does not warn" [ "$(grep -c "share memory" <<<"$said")" -eq 0 ]
 said=$(grep "^waits: " "$tmp/both.said")
-check "... and tell what messages do not show: $said" grep -q "^waits: [1-9][0-9]* by messages, 0 of them by these only; [1-9][0-9]* by throttling, [1-9][0-9]* of them by this only$" <<<"$said"
+check "... and count the waits that messages do not show: $said" grep -q "^waits: [1-9][0-9]* by messages, 0 of them by these only; [1-9][0-9]* by throttling, [1-9][0-9]* of them by this only$" <<<"$said"
 check "... by name" bash -c "grep '^only by throttling: ' '$tmp/both.said' | sed -E 's/^only by throttling: ([0-9]+)\.0:([0-9]+) after ([0-9]+)\.0:([0-9]+)$/\1:\2 \3:\4/' | sort >'$tmp/only' && [ -s '$tmp/only' ] && [ -z \"\$(comm -23 '$tmp/only' '$tmp/want')\" ]"
 
 check "one process of three" capture one --method throttle --nodes 1 --period 2 -- "$helper" -k futex "$tmp/trueo" 1 3 60
@@ -84,5 +84,5 @@ check "... and the first call that differs is named" grep -q "two runs of the co
 check "a command that takes too long is ended: $(cat "$tmp/long.said")" grep -q "ran for more than 1 s and has been ended" "$tmp/long.said"
 check "... with all that it started" bash -c "! pgrep -f '^sleep 1000\.5' >/dev/null"
 left() { find "$tmp" -maxdepth 1 -name '.culprit*' | wc -l; }
-check "nothing is left beside the traces" [ "$(left)" -eq 0 ]
+check "only the traces remain" [ "$(left)" -eq 0 ]
 done_testing

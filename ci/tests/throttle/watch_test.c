@@ -1,4 +1,4 @@
-/* Who is blocked, from readings of threads. */
+/* Tests which threads are blocked, from readings of threads. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,7 +14,7 @@
 
 #define MS 1000000ll
 
-/* In the unthrottled run, it computed for 30 ms, slept 200 times, and took 400 ms at most. */
+/* The thread's maxima in the unthrottled run: 30 ms of computing, 200 sleeps, 400 ms. */
 static const struct watch_limits limits = {.cpu_ns = 30 * MS, .sleeps = 200, .wall_ns = 400 * MS};
 
 struct example {
@@ -29,18 +29,18 @@ struct example {
 };
 
 static const struct example examples[] = {
-	/* Asleep in calls that wait for others. */
+	/* Asleep in calls that wait for other threads. */
 	{'S', 1, 1, 1, SYS_futex, {0, FUTEX_WAIT}, false, WATCH_STILL, NULL},
 	{'S', 1, 1, 1, SYS_wait4, {0}, false, WATCH_STILL, NULL},
 	{'S', 1, 1, 1, SYS_read, {0}, false, WATCH_STILL, NULL},
 	{'S', 1, 1, 1, SYS_ppoll, {0, 2, 1}, false, WATCH_STILL, NULL},
-	/* In a call on a file, however long. */
+	/* In a call on a file, for any time. */
 	{'S', 1, 1, 99999, SYS_read, {0}, true, WATCH_BUSY, "is in a call on a file"},
 	{'S', 999, 999, 1, SYS_read, {0}, true, WATCH_BUSY, "is in a call on a file"},
 	{'D', 999, 999, 99999, SYS_futex, {0}, false, WATCH_BUSY, "waits in the kernel"},
 	{'T', 999, 999, 99999, SYS_futex, {0}, false, WATCH_BUSY, "is stopped"},
 	{'S', 1, 1, 1, WATCH_NO_CALL, {0}, false, WATCH_BUSY, "waits for a page"},
-	/* For a set time: longer than any it had. */
+	/* Asleep for a set time, longer than any in the unthrottled run. */
 	{'S', 1, 1, 700, SYS_nanosleep, {0}, false, WATCH_BUSY, "sleeps for a set time"},
 	{'S', 1, 1, 900, SYS_nanosleep, {0}, false, WATCH_STILL, NULL},
 	{'S', 1, 1, 700, SYS_clock_nanosleep, {0}, false, WATCH_BUSY, "sleeps for a set time"},
@@ -48,12 +48,12 @@ static const struct example examples[] = {
 	{'S', 1, 1, 1, SYS_ppoll, {0, 0, 0}, false, WATCH_STILL, NULL},
 	{'S', 1, 1, 700, SYS_futex, {0, FUTEX_WAIT, 0, 1}, false, WATCH_BUSY,
 		"sleeps for a set time"},
-	/* Computing is processor time: a machine that is busy changes nothing. */
+	/* Computing is measured as processor time, so a busy machine makes no difference. */
 	{'R', 1, 1, 0, WATCH_NO_CALL, {0}, false, WATCH_BUSY, "computes"},
 	{'R', 79, 1, 0, WATCH_NO_CALL, {0}, false, WATCH_BUSY, "computes"},
 	{'R', 81, 1, 0, WATCH_NO_CALL, {0}, false, WATCH_LOOKS, NULL},
 	{'S', 81, 1, 0, SYS_nanosleep, {0}, false, WATCH_LOOKS, NULL},
-	/* It sleeps and looks, more often than it ever did. */
+	/* Sleeps and polls more often than in the unthrottled run. */
 	{'S', 1, 499, 0, SYS_nanosleep, {0}, false, WATCH_BUSY, "sleeps for a set time"},
 	{'S', 1, 501, 0, SYS_nanosleep, {0}, false, WATCH_LOOKS, NULL},
 	{'Z', 0, 0, 0, WATCH_NO_CALL, {0}, false, WATCH_GONE, NULL},
@@ -79,15 +79,15 @@ static void readings_are_judged(void **state)
 		got = watch_judge(&now, &op, x->same_ms * MS, &limits, &why);
 		if (got != x->want || (x->why && strcmp(why, x->why)))
 			fail_msg("example %zu: %d (%s)", i, got, why ? why : "");
-		/* Nothing that computes is blocked as long as no limits are known. */
+		/* While the limits are unknown, a computing thread is never blocked. */
 		got = watch_judge(&now, &op, x->same_ms * MS, NULL, &why);
 		assert_true(got == WATCH_BUSY || got == WATCH_GONE || x->state == 'S');
 		assert_true(got != WATCH_LOOKS);
 	}
 }
 
-/* Who looks for messages must have looked once all others were blocked. */
-static void lookers_have_their_turn(void **state)
+/* A polling thread must have polled after all others were blocked. */
+static void polling_threads_must_poll_again(void **state)
 {
 	const struct watch_reading mark = {
 		.state = 'R', .cpu_ns = 100 * MS, .sleeps = 50, .runs = 70};
@@ -108,7 +108,7 @@ static void lookers_have_their_turn(void **state)
 	now.sleeps += WATCH_LOOK_SLEEPS;
 	now.runs += WATCH_LOOK_SLEEPS;
 	assert_true(watch_settled(WATCH_LOOKS, &now, &mark));
-	/* It looked before, and sleeps since. */
+	/* It has polled before, and has slept since. */
 	now = mark;
 	now.state = 'S';
 	assert_true(watch_settled(WATCH_LOOKS, &now, &mark));
@@ -116,7 +116,7 @@ static void lookers_have_their_turn(void **state)
 	assert_false(watch_settled(WATCH_LOOKS, &now, &mark));
 }
 
-static void own_thread_is_read(void **state)
+static void the_tests_own_thread_is_read(void **state)
 {
 	struct watch_reading r;
 
@@ -131,8 +131,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(readings_are_judged),
-		cmocka_unit_test(lookers_have_their_turn),
-		cmocka_unit_test(own_thread_is_read),
+		cmocka_unit_test(polling_threads_must_poll_again),
+		cmocka_unit_test(the_tests_own_thread_is_read),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);
