@@ -1,4 +1,4 @@
-/* Makes an application trace from a causal log: calls, computing, and edges. */
+/* Makes an application trace from causal logs: calls, computing and edges. */
 #include "diag/causal/causal.h"
 
 #include <errno.h>
@@ -9,10 +9,10 @@
 #include "diag/causal/clock.h"
 #include "harness/base/sha256.h"
 
-/* So many events may wait for others; then the oldest continue without what they wait for. */
+/* Limit of queued events. Above it, the oldest continue without the messages they wait for. */
 enum { QUEUE_LIMIT = 1 << 22 };
 
-/* Bytes that were sent and not received yet, with what their sender knew. */
+/* Bytes sent but not received yet, with the knowledge of their sender. */
 struct parcel {
 	uint64_t from, to;
 	struct frontier *knows;
@@ -20,10 +20,10 @@ struct parcel {
 };
 
 struct channel {
-	uint64_t sent, received; /* in all, as the first pass has seen */
-	uint64_t published;      /* so far */
+	uint64_t sent, received; /* totals of the counting pass */
+	uint64_t published;      /* so far in this pass */
 	struct parcel *first, *last;
-	uint32_t waiting; /* first thread that waits here, and one; 0: none */
+	uint32_t waiting; /* number + 1 of the first thread that waits here; 0: none */
 };
 
 struct queued {
@@ -33,7 +33,7 @@ struct queued {
 
 struct thread {
 	struct clock clock;
-	struct queued *first, *last; /* what comes once it continues */
+	struct queued *first, *last; /* its later events while it waits */
 	uint32_t next_waiting;       /* at the same channel */
 	bool waiting;
 	uint32_t app; /* number in the trace, or CLOCK_NO_THREAD */
@@ -42,7 +42,7 @@ struct thread {
 
 struct maker {
 	struct decode_input in;
-	const uint32_t *from; /* belong.h */
+	const uint32_t *from; /* process that had the launcher's child started (membership.h) */
 	struct app_writer *out;
 	struct channel *channels;
 	struct thread *threads;
@@ -51,12 +51,12 @@ struct maker {
 	uint32_t n_ready;
 	uint64_t n_queued;
 	struct causal_counts *counts;
-	bool *shares, *linked; /* of processes: memory; by an edge, with another */
+	bool *shares, *linked; /* by process: shares memory; has an edge from or to another */
 	uint32_t *by_app;      /* process of each thread of the trace */
 	struct app_edge edges[APP_EDGES];
 };
 
-/* The pass before the last. */
+/* The counting pass: decode_run itself adds up the channels. */
 static int causal_count(void *ctx, const struct causal_event *ev, struct err *e)
 {
 	(void)ctx;
@@ -97,7 +97,7 @@ static void send_event(struct maker *m, const struct causal_event *ev)
 		make_ready(m, thread);
 	}
 	if (ev->from >= c->received)
-		return; /* nobody that is traced reads it */
+		return; /* no traced process reads it */
 	p = alloc_zero(1, sizeof(*p));
 	p->from = ev->from;
 	p->to = ev->to;
@@ -153,7 +153,7 @@ static int op_event(struct maker *m, const struct causal_event *ev, struct err *
 	return rc;
 }
 
-/* Has all been sent that the event receives? */
+/* Has everything been sent that the event receives? */
 static bool may_go(const struct maker *m, const struct causal_event *ev)
 {
 	const struct channel *c = &m->channels[ev->channel];
@@ -181,8 +181,9 @@ static void causal_wait_for(struct maker *m, uint32_t thread, uint32_t channel)
 	m->channels[channel].waiting = thread + 1;
 }
 
-/* Goes on with what the thread has in its queue. 'force': even if its first must wait. */
-static int go_on(struct maker *m, uint32_t thread, bool force, struct err *e)
+/* Replays the thread's queued events. 'force': also the first one, even if its message is
+ * missing. */
+static int run_queue(struct maker *m, uint32_t thread, bool force, struct err *e)
 {
 	struct thread *t = &m->threads[thread];
 	struct queued *q;
@@ -205,16 +206,16 @@ static int go_on(struct maker *m, uint32_t thread, bool force, struct err *e)
 	return rc;
 }
 
-static int go_on_all(struct maker *m, struct err *e)
+static int run_queues(struct maker *m, struct err *e)
 {
 	int rc = 0;
 
 	while (!rc && m->n_ready)
-		rc = go_on(m, m->ready[--m->n_ready], false, e);
+		rc = run_queue(m, m->ready[--m->n_ready], false, e);
 	return rc;
 }
 
-/* Takes the thread out of the list of its channel. */
+/* Removes the thread from the waiting list of its channel. */
 static void leave_channel(struct maker *m, uint32_t thread)
 {
 	uint32_t *link = &m->channels[m->threads[thread].first->ev.channel].waiting;
@@ -226,7 +227,7 @@ static void leave_channel(struct maker *m, uint32_t thread)
 	m->threads[thread].waiting = false;
 }
 
-/* The threads that wait continue, each past one message. */
+/* Forces every waiting thread past one missing message. */
 static int force_all(struct maker *m, struct err *e)
 {
 	int rc = 0;
@@ -234,14 +235,14 @@ static int force_all(struct maker *m, struct err *e)
 	for (uint32_t i = 0; !rc && i < m->n_threads; i++)
 		if (m->threads[i].waiting) {
 			leave_channel(m, i);
-			rc = go_on(m, i, true, e);
+			rc = run_queue(m, i, true, e);
 			if (!rc)
-				rc = go_on_all(m, e);
+				rc = run_queues(m, e);
 		}
 	return rc;
 }
 
-/* Last pass. */
+/* The last pass. */
 static int make(void *ctx, const struct causal_event *ev, struct err *e)
 {
 	struct maker *m = ctx;
@@ -254,7 +255,7 @@ static int make(void *ctx, const struct causal_event *ev, struct err *e)
 	t = &m->threads[ev->thread];
 	if (!t->first && may_go(m, ev)) {
 		rc = do_event(m, ev, e);
-		return rc ? rc : go_on_all(m, e);
+		return rc ? rc : run_queues(m, e);
 	}
 	q = alloc_zero(1, sizeof(*q));
 	q->ev = *ev;
@@ -278,7 +279,7 @@ static int by_order(const void *x, const void *y)
 		sorted_of, sorted_from, *(const uint32_t *)x, *(const uint32_t *)y);
 }
 
-/* The node's name; of an anonymous trace, which of several nodes it is. */
+/* The node's name; "node0", "node1" ... if anonymised, "" if there is only one node. */
 static const char *node_of(const struct decode *d, const struct decode_process *p,
 	const struct causal_spec *spec, char text[APP_NAME])
 {
@@ -296,7 +297,7 @@ static const char *node_of(const struct decode *d, const struct decode_process *
 	return text;
 }
 
-/* Ranks and their threads; '*rank_of' gets the rank of each process. */
+/* Adds ranks and their threads; '*rank_of' gets the rank of each process. */
 static int add_ranks(
 	struct maker *m, const struct decode *d, const struct causal_spec *spec, uint32_t *rank_of)
 {
@@ -324,7 +325,7 @@ static int add_ranks(
 					m->by_app[rc] = order[r];
 			}
 	}
-	/* Logs are in order. */
+	/* The order is log by log, so each change of the node is a new node. */
 	for (uint32_t r = 0; r < n; r++)
 		m->counts->nodes += !r ||
 			d->logs[d->processes[order[r]]->log].node !=
@@ -334,7 +335,7 @@ static int add_ranks(
 	return rc < 0 ? rc : 0;
 }
 
-/* Each part of the path as 16 digits of its salted hash. */
+/* Replaces each part of the path by 16 digits of its salted hash. */
 static void hide(const char *path, const uint8_t *salt, char out[APP_PATH])
 {
 	uint8_t text[APP_SALT + 256], sum[SHA256_BYTES];
@@ -492,7 +493,7 @@ static int causal_check(const struct decode *d, const struct causal_spec *spec, 
 		spec->logs[0].root);
 }
 
-/* Whose processes belong to the application? */
+/* Finds out which processes belong to the application, if launchers are among the logs. */
 static int find_own(struct maker *m, struct membership *b, struct err *e)
 {
 	struct decode d = {0};

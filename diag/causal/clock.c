@@ -1,4 +1,4 @@
-/* Vector clocks of completed operations, and the edges that they imply. */
+/* Keeps vector clocks of completed operations and derives the edges that they imply. */
 #include "diag/causal/clock.h"
 
 #include <stdlib.h>
@@ -77,7 +77,7 @@ static void clock_put(struct frontier *f, const struct frontier_entry *x)
 	known_ref(f->entry[f->n++].known);
 }
 
-/* What the entries' operations had waited for, and if 'own' the entries as well. */
+/* Joins what the entries' operations waited for and, if 'own', the entries themselves. */
 static struct known *closure_of(const struct frontier *f, bool own)
 {
 	struct known *k;
@@ -98,7 +98,7 @@ static struct known *closure_of(const struct frontier *f, bool own)
 	return k;
 }
 
-/* Without the entries that others imply. Takes 'f'. */
+/* Removes the entries that others imply. Takes ownership of 'f'. */
 static struct frontier *minimal(struct frontier *f)
 {
 	struct frontier *out;
@@ -128,7 +128,6 @@ static struct known *closure(struct frontier *f)
 	return f->closure;
 }
 
-/* Is the entry news to this clock? */
 static bool is_news(const struct clock *c, const struct frontier_entry *x)
 {
 	return x->thread != c->thread && !knows(c->known, x->thread, x->ops);
@@ -153,7 +152,7 @@ static struct frontier *news_of(const struct clock *c, struct frontier *f)
 	return out;
 }
 
-/* Of each thread the newer entry. */
+/* Merges two frontiers; of each thread, the newer entry wins. */
 static struct frontier *causal_clock_join(const struct frontier *a, const struct frontier *b)
 {
 	struct frontier *out = frontier_new(a->n + b->n);

@@ -1,13 +1,13 @@
 /*
- * Vector clocks of completed operations, carried along messages, and the edges that follow.
+ * Vector clocks of completed operations, carried along messages, and the edges that they imply.
  *
- * A thread knows what it has received: its frontier, the newest operation of each other thread that
- * it has heard of since its own last one and that it did not know then. Its next operation waits
- * for these. An entry that another entry's operation waited for itself is implied, and left out.
- * A message carries its sender's frontier, and the sender's own last operation.
+ * A thread's frontier is what it has received since its own last operation: of each other thread,
+ * the newest operation that it did not know before. Its next operation waits for these. An entry is
+ * implied, and left out, if the operation of another entry waited for it. A message carries its
+ * sender's frontier and the sender's last operation.
  *
- * Frontiers and what operations waited for are shared, counted and never changed once shared. So
- * memory grows with what is under way, not with the log.
+ * Frontiers and knowledge are shared, reference-counted and immutable once shared, so memory grows
+ * with the messages in flight, not with the log.
  */
 #ifndef CULPRIT_DIAG_CAUSAL_CLOCK_H
 #define CULPRIT_DIAG_CAUSAL_CLOCK_H
@@ -16,7 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Of each thread, how many operations were completed before: directly or not. */
+/* By thread: how many of its operations were completed before, directly or indirectly. */
 struct known;
 
 struct frontier_entry {
@@ -27,16 +27,17 @@ struct frontier_entry {
 struct frontier {
 	uint32_t refs, n;
 	bool minimal;
-	struct known *closure;         /* of a minimal one: all that its entries imply; or NULL */
+	/* Of a minimal frontier: all that its entries imply; or NULL. */
+	struct known *closure;
 	struct frontier_entry entry[]; /* by thread */
 };
 
 struct clock {
-	uint32_t thread; /* its number among those with operations, or CLOCK_NO_THREAD */
+	uint32_t thread; /* number among the threads with operations, or CLOCK_NO_THREAD */
 	uint32_t done;
 	struct known *known;
 	struct frontier *frontier; /* NULL: empty */
-	struct frontier *message;  /* what it would send now; NULL: not made yet */
+	struct frontier *message;  /* what it would send now; NULL: not computed yet */
 };
 
 #define CLOCK_NO_THREAD UINT32_MAX
@@ -44,15 +45,16 @@ struct clock {
 struct frontier *frontier_ref(struct frontier *f); /* NULL is fine */
 void frontier_drop(struct frontier *f);
 
-/* What a message of it carries; NULL: nothing. The caller's to drop. */
+/* The frontier that a message of this thread carries; NULL: empty. The caller drops it. */
 struct frontier *clock_send(struct clock *c);
-/* A message was received; 'f' stays the caller's. */
+/* Receives a message; the caller still owns 'f'. */
 void clock_receive(struct clock *c, struct frontier *f);
-/* The entries that the next operation waits for, none of them implied; then clock_complete. */
+/* The entries that the next operation waits for, without implied ones. Call clock_complete next. */
 const struct frontier *clock_waits(struct clock *c);
-/* That operation is completed. */
+/* The operation is completed. */
 void clock_complete(struct clock *c);
-/* Had it, at its last operation, 'ops' of 'thread' before it: directly or not? */
+/* At its last operation, did the thread know the first 'ops' operations of 'thread', directly or
+ * not? */
 bool clock_knows(const struct clock *c, uint32_t thread, uint32_t ops);
 void clock_clear(struct clock *c);
 

@@ -12,7 +12,7 @@
 #include "diag/record/describe.h"
 
 enum {
-	/* A thread that looks for messages again after so little has not computed in between. */
+	/* A thread that polls again within this time has not computed in between. */
 	SPIN_NS = 50000,
 };
 
@@ -25,13 +25,13 @@ enum doing {
 	DO_CHDIR,
 	DO_MAP,
 	DO_SEGMENT,
-	DO_LOOK,  /* looks for messages; 0 or EAGAIN: there are none */
-	DO_YIELD, /* so, always without success */
+	DO_LOOK,  /* polls for messages; 0 or EAGAIN: none found */
+	DO_YIELD, /* polls without ever receiving */
 	DO_SLEEP,
 	DO_COPY, /* inside the kernel: not captured */
 };
 
-/* What a call is. Indexes of arguments; 0 where there is none (no such argument comes first). */
+/* The kind of a call, and its argument indexes; 0: no such argument (none of these comes first). */
 struct call_rule_of {
 	const char *name;
 	uint8_t doing, call;
@@ -130,7 +130,7 @@ int decode_emit(struct decode *d, const struct causal_event *ev, struct err *e)
 	return d->fn(d->ctx, ev, e);
 }
 
-/* The thread's time until the call's begin. */
+/* Accounts the thread's time between its last call and this one. */
 static void account_before(struct decode_thread *t, const struct record_call *c)
 {
 	uint64_t gap = c->cpu_ns > t->cpu_ns ? c->cpu_ns - t->cpu_ns : 0;
@@ -158,7 +158,7 @@ static bool is_fruitless(const struct stream_item *item, const struct call_rule_
 	return item->call && item->call->class == CALL_READ && c->result == -EAGAIN;
 }
 
-/* The thread's time inside a call that is no operation. */
+/* Accounts the thread's time inside a call that is no operation. */
 static void account_inside(struct decode *d, struct decode_thread *t, struct stream_item *item,
 	const struct call_rule_of *r)
 {
@@ -169,7 +169,7 @@ static void account_inside(struct decode *d, struct decode_thread *t, struct str
 	if (t->fruitless) {
 		if (r && r->doing == DO_LOOK && strstr(item->call->name, "epoll") == NULL &&
 			item->call->class == CALL_POLL && c->args[r->size] == 0)
-			t->away_ns += off_processor(c); /* of no descriptors: it sleeps */
+			t->away_ns += off_processor(c); /* without descriptors it sleeps */
 		return;
 	}
 	t->compute_ns += c->cpu_call_ns;
@@ -182,7 +182,7 @@ static void account_inside(struct decode *d, struct decode_thread *t, struct str
 	}
 }
 
-/* On the trace's clock. */
+/* Converts to the trace's clock. */
 static int64_t on_clock(const struct decode_log *l, int64_t node_ns)
 {
 	return (int64_t)((uint64_t)node_ns - (uint64_t)l->of->offset_ns);
@@ -195,7 +195,7 @@ static int64_t since_start(const struct decode *d, const struct record_call *c)
 	return at_ns > d->start_ns ? at_ns - d->start_ns : 0;
 }
 
-/* Processor times of a damaged log may be anything; a trace holds what a signed number does. */
+/* A damaged log may hold any processor time; a trace holds only what fits a signed number. */
 static uint64_t countable(uint64_t ns)
 {
 	return ns < INT64_MAX ? ns : INT64_MAX;
@@ -227,7 +227,8 @@ static struct app_op op_of(struct decode *d, struct decode_thread *t, const stru
 	return op;
 }
 
-/* A failed open, or one whose descriptor comes with the next record. */
+/* Handles an open: a failed one now, a successful one when the next record brings its
+ * descriptor. */
 static int feed_open(struct decode *d, struct stream_item *item, const struct call_rule_of *r,
 	uint32_t thread, struct err *e)
 {
@@ -261,12 +262,12 @@ static void set_place(const struct stream_item *item, struct app_op *op)
 	op->size = asked >= 0 ? (uint64_t)asked : c->result > 0 ? (uint64_t)c->result : 0;
 	op->offset = c->offset >= 0 ? c->offset : -1;
 	if (op->call == APP_PREAD || op->call == APP_PWRITE) {
-		if (c->args[3] == UINT64_MAX) /* preadv2 and pwritev2: at the position */
+		if (c->args[3] == UINT64_MAX) /* preadv2 and pwritev2 use the file position */
 			op->call = op->call == APP_PREAD ? APP_READ : APP_WRITE;
 	}
 }
 
-/* Of an operation on a descriptor: is it one of a captured file? */
+/* Sets the handle and file of an operation on a descriptor. False: the file is not captured. */
 static bool set_descriptor(struct decode *d, struct stream_item *item, struct app_op *op)
 {
 	const struct record_call *c = &item->record->call;
@@ -296,7 +297,7 @@ static int feed_op(struct decode *d, struct stream_item *item, const struct call
 	} else {
 		set_descriptor(d, item, &found);
 	}
-	/* Shells look at the folder that they are in: that makes them no ranks. */
+	/* Shells stat their working folder; that alone must not make them ranks. */
 	if (found.file == APP_NO_FILE || (r->call == APP_STAT && !*d->files[found.file]) ||
 		(r->call == APP_RENAME && found.file2 == APP_NO_FILE)) {
 		account_inside(d, t, item, r);
@@ -344,7 +345,7 @@ static void feed_dup(struct decode *d, const struct record_call *c)
 		decode_set_handle(p, (int32_t)c->result, decode_handle(p, (int32_t)c->args[0]));
 }
 
-/* What is on files below the root but is no operation. */
+/* Counts calls on files below the root that are not captured as operations. */
 static void note_not_captured(struct decode *d, struct stream_item *item, const struct call_info *i)
 {
 	const struct record_call *c = &item->record->call;
@@ -416,7 +417,8 @@ static int decode_feed(struct decode *d, struct stream_item *item, struct err *e
 	case RECORD_CALL:
 		if (!dropped)
 			return feed_call(d, item, e);
-		decode_thread_of(d, rec->call.pid, rec->call.tid); /* it has its number */
+		/* reserves the thread's number */
+		decode_thread_of(d, rec->call.pid, rec->call.tid);
 		return 0;
 	case RECORD_FD: return dropped ? 0 : decode_descriptor(d, &rec->fd, e);
 	case RECORD_PROCESS:
@@ -428,7 +430,7 @@ static int decode_feed(struct decode *d, struct stream_item *item, struct err *e
 	}
 }
 
-/* ---- several logs as one ---- */
+/* ---- merge of several logs ---- */
 
 static int decode_next(struct decode_log *l, struct err *e)
 {
@@ -480,7 +482,8 @@ static int open_log(struct decode *d, struct decode_log *l, struct err *e)
 	return decode_next(l, e);
 }
 
-/* The log whose record is the oldest, and until when it stays so. NULL: all are at their ends. */
+/* The log with the oldest record, and until when it remains the oldest. NULL: all logs have
+ * ended. */
 static struct decode_log *oldest(struct decode *d, int64_t *until_ns)
 {
 	struct decode_log *first = NULL;

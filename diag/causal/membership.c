@@ -15,7 +15,8 @@ int membership_event(void *belong, const struct causal_event *ev, struct err *e)
 	uint64_t key;
 
 	(void)e;
-	/* A launcher is in touch with all that it starts. */
+	/* The launcher is connected with everything that it starts, so it says nothing about
+	 * membership. */
 	if (ev->kind == EVENT_OP || b->d->processes[p.process]->launcher)
 		return 0;
 	p.channel = ev->channel;
@@ -29,7 +30,7 @@ int membership_event(void *belong, const struct causal_event *ev, struct err *e)
 	return 0;
 }
 
-/* Sets of numbers that are one. */
+/* Union-find: returns the representative of i's set. */
 static uint32_t set_of(uint32_t *up, uint32_t i)
 {
 	while (up[i] != i)
@@ -42,7 +43,7 @@ static void unite(uint32_t *up, uint32_t a, uint32_t b)
 	up[set_of(up, a)] = set_of(up, b);
 }
 
-/* Processes, and after them the channels. */
+/* Joins processes that belong together. Numbers: processes first, then channels. */
 static uint32_t *sets(const struct membership *b, const bool *sent, const bool *received)
 {
 	const struct decode *d = b->d;
@@ -61,7 +62,7 @@ static uint32_t *sets(const struct membership *b, const bool *sent, const bool *
 			unite(up, i, first);
 		first = i;
 	}
-	/* Two that only send, to a third that is not traced, need not know each other. */
+	/* Two processes that only send to a third, untraced one need not be connected. */
 	for (size_t i = 0; i < b->n_pairs; i++)
 		if (sent[b->pairs[i].channel] && received[b->pairs[i].channel])
 			unite(up, b->pairs[i].process, b->n + b->pairs[i].channel);
@@ -69,7 +70,7 @@ static uint32_t *sets(const struct membership *b, const bool *sent, const bool *
 	return up;
 }
 
-/* Can it be followed back to the command, from who had it started to who had that started? */
+/* Does the chain of starters lead from this session back to the command? */
 static bool leads_back(const struct membership *b, uint32_t session)
 {
 	uint32_t at = session;
@@ -105,7 +106,7 @@ static void look_outside(struct membership *b)
 {
 	const struct decode *d = b->d;
 
-	/* c->sent: by a launcher as well. */
+	/* c->sent includes what launchers sent. */
 	for (size_t i = 0; i < b->n_pairs && !b->outside[0]; i++) {
 		const struct membership_pair *p = &b->pairs[i];
 		const struct decode_channel *c = &d->channels[p->channel];

@@ -1,9 +1,10 @@
 /*
- * Which processes belong to the application, where logs of launchers have others, too (causal.h):
+ * Which processes belong to the application when launchers' logs contain other processes as well
+ * (causal.h):
  *
  *     membership_begin(&b, &d, &in)
  *     decode_run(&d, &in, membership_event, &b, &e)
- *     membership_end(&b)                              then the results are set
+ *     membership_end(&b)                              fills in the results
  */
 #ifndef CULPRIT_DIAG_CAUSAL_MEMBERSHIP_H
 #define CULPRIT_DIAG_CAUSAL_MEMBERSHIP_H
@@ -18,16 +19,17 @@ struct membership_pair {
 
 struct membership {
 	const struct decode *d;
-	struct membership_pair *pairs; /* each once, as first seen */
+	struct membership_pair *pairs; /* without duplicates, in the order seen */
 	size_t n_pairs;
 	struct map seen;
-	/* By process; the caller's to free. from: of a launcher's child that belongs, the process
-	 * that had it started, and one: who sent what it received first. 0: not known. */
+	/* By process; the caller frees both. 'from': for a launcher's child that belongs, index + 1
+	 * of the process that had it started, that is, the sender of the first data it received. 0:
+	 * unknown. */
 	bool *dropped;
 	uint32_t *from;
 	uint32_t n;
-	/* Logs: a process that belongs, in the first, has received by TCP what nobody in any log
-	 * has sent, from the node of the second. NULL: that did not happen. */
+	/* A process of the application on the first log's node has received, by TCP from the
+	 * second's node, data whose sender is in no log. NULL: no such data. */
 	const struct causal_log *outside[2];
 };
 
@@ -35,9 +37,8 @@ void membership_begin(struct membership *b, const struct decode *d);
 int membership_event(void *belong, const struct causal_event *ev, struct err *e);
 void membership_end(struct membership *b);
 
-/* Compares processes by the order of ranks: that of the logs; in a log, as the tree of processes
- * has them; of a launcher's children, as those who had them started are ordered. 'from' may be
- * NULL. As qsort's function. */
+/* Compares processes by rank order: by log; within a log by the tree of processes; children of a
+ * launcher by the order of the processes that had them started. 'from' may be NULL. For qsort. */
 int membership_compare(const struct decode *d, const uint32_t *from, uint32_t a, uint32_t b);
 
 #endif

@@ -1,4 +1,4 @@
-/* Messages between threads: bytes and units of channels. */
+/* Derives messages between threads: bytes and units of channels. */
 #include <linux/futex.h>
 #include <netinet/in.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 #include "diag/record/describe.h"
 #include "harness/base/hash.h"
 
-/* What the second word of a channel's key is of. */
+/* Kinds of channels, hashed into their keys. */
 enum { OF_TCP = 1, OF_UNIX, OF_PIPE, OF_BORN, OF_GONE, OF_PROCESS, OF_FUTEX };
 
 static uint32_t channel_of(struct decode *d, uint64_t of, const void *what, size_t size)
@@ -26,7 +26,7 @@ static uint32_t channel_of(struct decode *d, uint64_t of, const void *what, size
 	return d->n_channels - 1;
 }
 
-/* Of a number that means something on one node. */
+/* A channel identified by numbers that are valid on one node. */
 static uint32_t numbered(struct decode *d, uint64_t of, uint64_t a, uint64_t b)
 {
 	uint64_t what[3] = {a, b, d->log->node};
@@ -79,7 +79,6 @@ int decode_gone(struct decode *d, uint32_t thread, struct err *e)
 	return rc ? rc : send_units(d, numbered(d, OF_PROCESS, pid, 0), thread, 1, e);
 }
 
-/* The number in "socket:[123]". */
 static uint64_t socket_number(const char *path)
 {
 	return strncmp(path, "socket:[", 8) ? 0 : strtoull(path + 8, NULL, 10);
@@ -102,7 +101,7 @@ void decode_note_peer(struct decode *d, const struct record_fd *f)
 	map_put(&d->peers, socket_key(d, f->peer), own);
 }
 
-/* The channel that the descriptor writes to, or reads from. False: none that is known. */
+/* The channel that the descriptor writes to or reads from. False: unknown. */
 static bool stream_channel(
 	struct decode *d, const struct record_fd *f, bool sends, uint32_t *channel)
 {
@@ -128,7 +127,7 @@ void decode_address(const struct sockaddr_storage *a, uint8_t out[16])
 	const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)a;
 
 	memset(out, 0, 16);
-	if (a->ss_family == AF_INET) { /* as IPv6 has it: either end may */
+	if (a->ss_family == AF_INET) { /* as IPv4-mapped IPv6: each end may show either form */
 		out[10] = out[11] = 0xff;
 		memcpy(out + 12, &in->sin_addr, 4);
 	} else {
@@ -136,7 +135,6 @@ void decode_address(const struct sockaddr_storage *a, uint8_t out[16])
 	}
 }
 
-/* Address and port. */
 static void end_bytes(const struct sockaddr_storage *a, uint8_t out[18])
 {
 	decode_address(a, out);
@@ -146,7 +144,7 @@ static void end_bytes(const struct sockaddr_storage *a, uint8_t out[18])
 		2);
 }
 
-/* An address that each node has for itself. */
+/* Is it a loopback address, which each node has? */
 static bool messages_is_own(const uint8_t a[16])
 {
 	static const uint8_t v4[12] = {[10] = 0xff, [11] = 0xff}, v6[16] = {[15] = 1};
@@ -154,7 +152,7 @@ static bool messages_is_own(const uint8_t a[16])
 	return (!memcmp(a, v4, 12) && a[12] == 127) || !memcmp(a, v6, 16);
 }
 
-/* The number of the log of the node with that address, and one; 0: of none. */
+/* Index + 1 of the log of the node with that address; 0: no such log. */
 static uint32_t log_at(const struct decode *d, const uint8_t a[16])
 {
 	for (size_t i = 0; i < d->n_logs; i++)
@@ -163,7 +161,7 @@ static uint32_t log_at(const struct decode *d, const uint8_t a[16])
 	return 0;
 }
 
-/* TCP, by position. */
+/* A TCP message, identified by stream position. */
 static int tcp(struct decode *d, const struct record_fd *f, const struct record_call *c, bool sends,
 	uint32_t thread, struct err *e)
 {
@@ -183,7 +181,7 @@ static int tcp(struct decode *d, const struct record_fd *f, const struct record_
 		ch->first = (1ull << 40) + c->position;
 		ch->from = log_at(d, ends);
 	}
-	/* Each end by itself: which of them is read first is for clocks to say. */
+	/* Unwrap each end separately: which end is read first depends on clocks. */
 	if (!*newest)
 		*newest = ch->first;
 	*newest += (uint64_t)(int64_t)(int32_t)(c->position - (uint32_t)*newest);
@@ -250,7 +248,7 @@ static int futex(struct decode *d, const struct record_call *c, uint32_t thread,
 		return c->result > 0 ? send_units(d, channel, thread, (uint64_t)c->result, e) : 0;
 	if ((op != FUTEX_WAIT && op != FUTEX_WAIT_BITSET) || c->result)
 		return 0;
-	/* pthread_join waits until a thread's number is cleared. */
+	/* pthread_join waits until the kernel clears the thread's ID. */
 	gone = numbered(d, OF_GONE, (uint32_t)c->args[2], 0);
 	if (d->channels[gone].sent > d->channels[gone].received)
 		return receive_to(d, gone, thread, d->channels[gone].sent, e);

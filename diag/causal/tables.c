@@ -1,4 +1,4 @@
-/* Processes, threads, files and handles of a log. */
+/* Keeps the tables of processes, threads, files and handles of a log. */
 #include <fcntl.h>
 #include <string.h>
 
@@ -41,7 +41,8 @@ static uint32_t process_new(struct decode *d, const struct record_process *r)
 		p->child = ++parent->children;
 		p->depth = parent->depth + 1;
 		p->memory = parent->memory;
-		/* The child's descriptors are the parent's: decode_descriptor takes them. */
+		/* The child inherits the parent's descriptors; decode_descriptor moves them from
+		 * 'former'. */
 		p->n_former = parent->n_handles;
 		p->former = alloc_resize(NULL, p->n_former + 1, sizeof(*p->former));
 		if (p->n_former)
@@ -133,7 +134,7 @@ uint32_t decode_file(struct decode *d, const char *path)
 	return d->n_files - 1;
 }
 
-/* The call's path, absolute, in d->path. False: it has none. */
+/* Puts the call's absolute path into d->path. False: the call has no path. */
 static bool call_path(struct decode *d, struct stream_item *item, bool second)
 {
 	const struct record_call *c = &item->record->call;
@@ -206,7 +207,7 @@ uint32_t decode_new_handle(
 	return d->n_handles;
 }
 
-/* Is this what an open just made? Then it is the open's file. */
+/* Is this the descriptor of a pending open? Then it gets the open's file. */
 static int opened(
 	struct decode *d, const struct record_fd *f, uint32_t file, bool *found, struct err *e)
 {
@@ -248,7 +249,7 @@ int decode_descriptor(struct decode *d, const struct record_fd *f, struct err *e
 
 	if (!p)
 		return 0;
-	known = decode_handle(p, f->fd); /* a dup has given it */
+	known = decode_handle(p, f->fd); /* set by an earlier dup */
 	if (f->fd >= 0 && (uint32_t)f->fd < p->n_former) {
 		known = known ? known : p->former[f->fd];
 		p->former[f->fd] = 0;

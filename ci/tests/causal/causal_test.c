@@ -1,4 +1,4 @@
-/* Application traces of made-up logs: which edges follow, what calls become, what is refused. */
+/* Tests application traces of made-up logs: edges, operations, refusals. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -95,7 +95,6 @@ static void call(uint32_t pid, const char *name, int64_t result, uint64_t a, uin
 	call_at(pid, name, result, a, b, 0, 0, NULL, NULL);
 }
 
-/* An operation. */
 static void op(uint32_t pid)
 {
 	call_at(pid, "unlink", -ENOENT, 0, 0, 0, 0, "/r/x", NULL);
@@ -126,7 +125,7 @@ static void text_is(const char *want)
 	assert_int_equal(app_print(t, UINT32_MAX, f, NULL), 0);
 	fclose(f);
 	app_free(t);
-	/* Of each operation its number and what it waited for. */
+	/* For each operation its number and what it waited for. */
 	out = calloc(1, size + 1);
 	for (line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
 		char *space = strchr(line, ' ');
@@ -182,7 +181,7 @@ static void threads_are_joined(void **state)
 	text_is("0.0:1\n0.0:2<0.1:1\n0.1:1<0.0:1\n");
 }
 
-static void wakes_are_edges(void **state)
+static void futex_wakes_are_edges(void **state)
 {
 	(void)state;
 	begin(LOG_FLOW | LOG_CAUSAL);
@@ -239,7 +238,7 @@ static void edges_pass_through_processes_without_operations(void **state)
 	text_is("0.0:1\n1.0:1<0.0:1\n");
 }
 
-static void handshakes_before_are_none(void **state)
+static void connections_before_the_first_call_make_no_edges(void **state)
 {
 	(void)state;
 	chain();
@@ -252,8 +251,8 @@ static void handshakes_before_are_none(void **state)
 	text_is("0.0:1\n1.0:1\n");
 }
 
-/* A call that sends may return after the one that receives. */
-static void sends_that_return_later_count(void **state)
+/* A sending call may return after the receiving one. */
+static void sends_that_return_after_the_receive_count(void **state)
 {
 	(void)state;
 	chain();
@@ -268,12 +267,12 @@ static void sends_that_return_later_count(void **state)
 	text_is("0.0:1\n0.0:2<1.0:1\n1.0:1<0.0:1\n");
 }
 
-static void strangers_are_not_waited_for(void **state)
+static void untraced_senders_are_not_waited_for(void **state)
 {
 	(void)state;
 	chain();
 	op(1);
-	call(1, "read", 5, 3, 0); /* nobody that is traced wrote it */
+	call(1, "read", 5, 3, 0); /* no traced process wrote it */
 	call(2, "read", 9, 4, 0);
 	op(2);
 	call(2, "write", 3, 4, 0);
@@ -373,7 +372,7 @@ static void calls_become_operations(void **state)
 	call_at(1, "pwrite64", 5, 3, 0, 10, 100, NULL, NULL);
 	call(1, "dup", 5, 3, 0);
 	fd(1, 5, FD_FILE, "/r/new", 0);
-	call(1, "close", 0, 3, 0); /* not the last of it */
+	call(1, "close", 0, 3, 0); /* another descriptor of the handle is open */
 	fd(1, 3, FD_FILE, NULL, 0);
 	call(1, "fsync", 0, 5, 0);
 	call_at(1, "read", 7, 0, 0, 8, 0, NULL, NULL);
@@ -381,7 +380,7 @@ static void calls_become_operations(void **state)
 	fd(1, 5, FD_FILE, NULL, 0);
 	call_at(1, "rename", 0, 0, 0, 0, 0, "new", "./old");
 	call_at(1, "unlinkat", 0, (uint64_t)AT_FDCWD, 0, AT_REMOVEDIR, 0, "/r//d", NULL);
-	call_at(1, "stat", 0, 0, 0, 0, 0, "/r/", NULL); /* the root itself: not one */
+	call_at(1, "stat", 0, 0, 0, 0, 0, "/r/", NULL); /* the root itself: not captured */
 	call_at(1, "open", -EACCES, 0, O_RDONLY, 0, 0, "/r/no", NULL);
 	t = made();
 	f = open_memstream(&text, &size);
@@ -411,7 +410,7 @@ static void map_something(uint32_t pid, int what)
 		call_at(pid, "shmat", 4096, 7, 0, what == 2 ? 0 : SHM_RDONLY, 0, NULL, NULL);
 }
 
-static void shared_memory_is_told(void **state)
+static void shared_memory_is_reported(void **state)
 {
 	(void)state;
 	for (int what = 0; what < 4; what++) {
@@ -433,8 +432,8 @@ static void shared_memory_is_told(void **state)
 	}
 }
 
-/* Three share memory; messages show that one waits for another. */
-static void who_shares_memory_without_messages_is_counted(void **state)
+/* Three processes share memory; messages show that one waits for another. */
+static void ranks_that_share_memory_without_edges_are_counted(void **state)
 {
 	struct app_trace *t;
 
@@ -473,7 +472,7 @@ static void refused(const char *why)
 	assert_int_equal(access(trace_path, F_OK), -1);
 }
 
-static void what_is_not_whole_is_refused(void **state)
+static void incomplete_logs_are_refused(void **state)
 {
 	(void)state;
 	begin(LOG_FLOW | LOG_CAUSAL);
@@ -504,18 +503,18 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(forks_and_waits_are_edges),
 		cmocka_unit_test(threads_are_joined),
-		cmocka_unit_test(wakes_are_edges),
+		cmocka_unit_test(futex_wakes_are_edges),
 		cmocka_unit_test(implied_edges_are_left_out),
 		cmocka_unit_test(edges_pass_through_processes_without_operations),
-		cmocka_unit_test(handshakes_before_are_none),
-		cmocka_unit_test(sends_that_return_later_count),
-		cmocka_unit_test(strangers_are_not_waited_for),
+		cmocka_unit_test(connections_before_the_first_call_make_no_edges),
+		cmocka_unit_test(sends_that_return_after_the_receive_count),
+		cmocka_unit_test(untraced_senders_are_not_waited_for),
 		cmocka_unit_test(unix_sockets_are_matched_by_their_peers),
 		cmocka_unit_test(positions_may_wrap),
 		cmocka_unit_test(calls_become_operations),
-		cmocka_unit_test(shared_memory_is_told),
-		cmocka_unit_test(who_shares_memory_without_messages_is_counted),
-		cmocka_unit_test(what_is_not_whole_is_refused),
+		cmocka_unit_test(shared_memory_is_reported),
+		cmocka_unit_test(ranks_that_share_memory_without_edges_are_counted),
+		cmocka_unit_test(incomplete_logs_are_refused),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

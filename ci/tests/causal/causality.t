@@ -1,6 +1,6 @@
 #!/bin/bash
-# Captured causality is the planted one: programs of several processes that exchange messages by pipe, Unix socket and TCP, and
-# know the edges that follow. Recall 100 %, no more than 2 % extra. Root, eBPF.
+# Finds planted causality in programs whose processes exchange messages by pipe, Unix socket and TCP, and write down the edges
+# that follow. Recall 100 %, no more than 2 % extra. Root, eBPF.
 cd "$(dirname "$0")/../../.." || exit 1
 . ci/tests/tap.sh
 culprit=$PWD/${OUT:-out}/culprit helper=$PWD/${OUT:-out}/helpers/causality
@@ -10,7 +10,7 @@ trap 'rm -rf "$tmp"' EXIT
 mkdir "$tmp/root"
 "${OUT:-out}/agent/culprit-agent" trace --tracer ebpf --mode flow --causal -o "$tmp/try" -- true 2>"$tmp/why" || skip_all "no eBPF here: $(cat "$tmp/why")"
 
-# capture NAME [OPTION ...] -- ARGUMENT ...: of the helper
+# capture NAME [OPTION ...] -- ARGUMENT ...: captures the helper with these arguments
 capture() {
 	local name=$1
 	shift
@@ -19,7 +19,7 @@ capture() {
 	shift
 	"$culprit" capture -o "$tmp/$name" --root "$tmp/root" --time-limit 5min "${options[@]}" -- "$helper" "$@" >"$tmp/$name.said" 2>&1
 }
-# edges TRACE: "P:N Q:M" as the helper writes them; ranks are its processes, which have one thread each
+# edges TRACE: prints "P:N Q:M" as the helper does; each rank is one of its processes and has one thread
 edges() {
 	"$culprit" log "$1" | awk '{ split($1, own, /[.:]/)
 		for (i = 2; i <= NF; i++) if (sub(/^after=/, "", $i)) { split($i, other, /[.:]/); print own[1] ":" own[3] " " other[1] ":" other[3] } }' | sort
@@ -42,7 +42,7 @@ echo "# $planted edges planted, $missing missed, $extra extra"
 check "edges were planted" [ "$planted" -gt 500 ]
 check "all of them are found" [ "$missing" -eq 0 ]
 check "at most 2 % are extra" [ $((extra * 50)) -le "$planted" ]
-check "the same program twice is the same" capture same --check -- "$tmp/true" 9 4 200
+check "two runs of the same program are equal" capture same --check -- "$tmp/true" 9 4 200
 ! capture twisted --check -- "$tmp/true" 9 4 200 "$tmp/counter"
 said=$(cat "$tmp/twisted.said")
 check "another number of calls is refused" [ ! -e "$tmp/twisted" ]

@@ -1,5 +1,6 @@
-/* Application traces of several nodes, of made-up logs: clocks do not count, what is numbered on a
- * node is not another's, and who of those that a launcher started belongs to the application. */
+/* Tests application traces of several nodes, from made-up logs: clocks do not count, numbers are
+ * separate for each node, and processes that a launcher started belong to the application or
+ * not. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -28,7 +29,7 @@ static int64_t now;
 static size_t n_logs;
 static const uint8_t salt[APP_SALT] = "salt";
 
-/* The next log; its node's clock shows 'ahead' more than it is said to. */
+/* Starts the next log; its node's clock is 'ahead' of the offset given for it. */
 static void begin(const char *node, const char *address, bool launcher, int64_t ahead)
 {
 	struct causal_log *l = &logs[n_logs];
@@ -75,7 +76,7 @@ static void set(struct sockaddr_storage *out, const char *address, uint16_t port
 	assert_int_equal(inet_pton(AF_INET, address, &in->sin_addr), 1);
 }
 
-/* Descriptor 'n' is a connection. */
+/* Makes descriptor 'n' a connection. */
 static void tcp(uint32_t pid, int n, const char *own, uint16_t own_port, const char *other,
 	uint16_t other_port)
 {
@@ -126,7 +127,7 @@ static void move(uint32_t pid, const char *name, int n, uint32_t position)
 	put(&rec);
 }
 
-/* An operation on the file 'name' of the folder. */
+/* An operation on the file 'name' below the root. */
 static void op(uint32_t pid, const char *name)
 {
 	struct record rec = {.type = RECORD_CALL};
@@ -145,7 +146,8 @@ static void op(uint32_t pid, const char *name)
 	put(&rec);
 }
 
-/* Of each rank its node and operations: "a: x y<0:2\n" waits, with y, for rank 0's second. */
+/* For each rank its node and operations; in "a: x y<0:2\n", y waits for rank 0's second
+ * operation. */
 static void is(const char *want, const uint8_t *with)
 {
 	const struct causal_spec spec = {
@@ -180,7 +182,7 @@ static void is(const char *want, const uint8_t *with)
 	assert_string_equal(got, want);
 }
 
-/* From one node to the other and back. Processes have the same number, and so have their pipes. */
+/* From one node to the other and back. Processes and pipes have the same numbers on both. */
 static void there_and_back(int64_t ahead, uint32_t position)
 {
 	begin("a", "10.0.0.1", false, 0);
@@ -228,8 +230,8 @@ static void positions_wrap_with_any_clock(void **state)
 	is("a: x y z<1:2\nb: x v<0:2\n", NULL);
 }
 
-/* One node sends for long before the other one, by its clock, begins to receive. */
-static void gigabytes_may_lie_between(void **state)
+/* One node sends for a long time before the other, by its own clock, begins to receive. */
+static void sender_may_be_gigabytes_ahead(void **state)
 {
 	const uint32_t part = 0x7fff0000;
 
@@ -252,14 +254,14 @@ static void gigabytes_may_lie_between(void **state)
 	is("a: x x x x\nb: y<0:1 y<0:2 y<0:3 y<0:4\n", NULL);
 }
 
-static void names_can_be_left_out(void **state)
+static void node_names_can_be_anonymised(void **state)
 {
 	(void)state;
 	there_and_back(0, 1);
 	is("node0: - - -<1:2\nnode1: - -<0:2\n", salt);
 }
 
-static void loopback_is_of_one_node(void **state)
+static void loopback_addresses_belong_to_one_node(void **state)
 {
 	(void)state;
 	for (int i = 0; i < 2; i++) {
@@ -293,13 +295,13 @@ static void two_logins(void)
 	pipe_end(100, 2);
 }
 
-/* A session 'pid' of the launcher, from port 'from' of 'address', and what it runs. */
+/* A session 'pid' of the launcher, from port 'from' of 'address', and the command that it runs. */
 static void session(uint32_t pid, const char *address, uint16_t from, const char *name)
 {
 	process(pid, 100, PROCESS_START);
 	tcp(pid, 3, "10.0.0.2", 22, address, from);
 	pipe_end(pid, 2);
-	move(pid, "write", 2, 0); /* to the launcher's log, as all do */
+	move(pid, "write", 2, 0); /* to the launcher's log, as all sessions do */
 	move(pid, "read", 3, 10);
 	process(pid + 1, pid, PROCESS_START);
 	op(pid + 1, name);
@@ -310,7 +312,7 @@ static void sessions_belong_by_their_connections(void **state)
 	(void)state;
 	two_logins();
 	session(110, "10.0.0.9", 1003, "stranger");
-	session(120, "10.0.0.1", 1004, "second"); /* it was quicker */
+	session(120, "10.0.0.1", 1004, "second"); /* it started earlier */
 	session(130, "10.0.0.1", 1005, "stranger");
 	session(140, "10.0.0.1", 1003, "first");
 	is("a: x\nb: first\nb: second\n", NULL);
@@ -322,7 +324,7 @@ static void daemons_belong_by_their_connections_back(void **state)
 {
 	(void)state;
 	two_logins();
-	/* Its login came over a connection that was there; it connects to the command. */
+	/* Its login used an earlier connection; it then connects to the command. */
 	process(110, 100, PROCESS_START);
 	process(111, 110, PROCESS_START);
 	tcp(111, 5, "10.0.0.2", 3000, "10.0.0.1", 1004);
@@ -355,7 +357,7 @@ static void receive_from(bool sender)
 	is("a: x\n", NULL);
 }
 
-static void what_comes_from_outside_is_told(void **state)
+static void data_from_untraced_processes_is_reported(void **state)
 {
 	(void)state;
 	receive_from(true);
@@ -380,12 +382,12 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(clocks_do_not_count),
 		cmocka_unit_test(positions_wrap_with_any_clock),
-		cmocka_unit_test(gigabytes_may_lie_between),
-		cmocka_unit_test(names_can_be_left_out),
-		cmocka_unit_test(loopback_is_of_one_node),
+		cmocka_unit_test(sender_may_be_gigabytes_ahead),
+		cmocka_unit_test(node_names_can_be_anonymised),
+		cmocka_unit_test(loopback_addresses_belong_to_one_node),
 		cmocka_unit_test(sessions_belong_by_their_connections),
 		cmocka_unit_test(daemons_belong_by_their_connections_back),
-		cmocka_unit_test(what_comes_from_outside_is_told),
+		cmocka_unit_test(data_from_untraced_processes_is_reported),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

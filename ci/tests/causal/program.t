@@ -1,12 +1,12 @@
 #!/bin/bash
-# A real program of several processes, captured and replayed: fio in client/server mode. The server's jobs write, and others read when
-# they have ended. Its capture holds their bytes; its replay does them again, and fails nowhere. Root, eBPF, fio.
+# Captures and replays a real program of several processes: fio in client/server mode. Some jobs write; others read after these
+# have ended. The capture holds all their bytes, and no call of the replay fails. Root, eBPF, fio.
 cd "$(dirname "$0")/../../.." || exit 1
 . ci/tests/tap.sh
 out=$PWD/${OUT:-out} culprit=$PWD/${OUT:-out}/culprit
 [ "$(id -u)" = 0 ] || skip_all "needs root"
-command -v fio >/dev/null || skip_all "there is no fio"
-command -v python3 >/dev/null || skip_all "there is no python3"
+command -v fio >/dev/null || skip_all "needs fio"
+command -v python3 >/dev/null || skip_all "needs python3"
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 mkdir "$tmp/root"
@@ -44,12 +44,12 @@ if [ -e "$tmp/fio.app" ]; then ok "fio is captured"; else not_ok "fio is capture
 printf '%s\n' "$said" | sed 's/^/# /'
 "$culprit" log "$tmp/fio.app" >"$tmp/text"
 bytes() { awk -v call="$1" '$3 ~ "^p?" call "\\(" && $0 ~ /-fio|write\.|read\./ { sub(/.*\) = /, ""); sum += $1 } END { print sum + 0 }' "$tmp/text"; }
-check "what the jobs read is in it" [ "$(bytes read)" = $((2 * 256 * 1024)) ]
-check "... and what they wrote" [ "$(bytes write)" -ge $((2 * 256 * 1024)) ]
-check "by several processes" [ "$(grep -c '^rank ' "$tmp/text")" -ge 4 ]
-check "its memory that processes share is told" grep -q 'share memory' <<<"$said"
-# The readers' first call waits, over how many others it may be, for both writers' last write: the server started them afterwards.
-check "readers begin after what the writers wrote" python3 - "$tmp/text" <<'P'
+check "the bytes read by the jobs are in it" [ "$(bytes read)" = $((2 * 256 * 1024)) ]
+check "... and the bytes written" [ "$(bytes write)" -ge $((2 * 256 * 1024)) ]
+check "... by several processes" [ "$(grep -c '^rank ' "$tmp/text")" -ge 4 ]
+check "memory shared between processes is reported" grep -q 'share memory' <<<"$said"
+# The server starts the readers after the writers, so their first call waits, directly or not, for both writers' last write.
+check "readers begin after the writers' last writes" python3 - "$tmp/text" <<'P'
 import re, sys
 ops, edges, data = {}, {}, {}
 for line in open(sys.argv[1]):
@@ -58,7 +58,7 @@ for line in open(sys.argv[1]):
     me = (m[1], m[2], int(m[3]))
     edges[me] = [(a, b, int(n)) for a, b, n in re.findall(r" after=(\d+)\.(\d+):(\d+)", line)]
     data.setdefault(m[4].lstrip("p") + " " + m[5], []).append(me)
-def before(op):  # all that precedes it
+def before(op):  # all operations that precede it
     todo, seen = [op], set()
     while todo:
         r, t, n = todo.pop()
@@ -73,8 +73,8 @@ print(len(reads), "readers,", len(writes), "writers")
 sys.exit(not (len(reads) == 2 and len(writes) == 2 and all(w in before(r) for r in reads for w in writes)))
 P
 replayed=$("$out/agent/culprit-agent" replay --root "$tmp/replayed" --do 2 "$tmp/fio.app" 2>&1)
-check "it is replayed twice, and no call fails" [ "$(grep -c '"whole":true.*"short":0,"errors":{}' <<<"$replayed")" = 2 ]
+check "the trace is replayed twice, and no call fails" [ "$(grep -c '"whole":true.*"short":0,"errors":{}' <<<"$replayed")" = 2 ]
 check "... with the bytes of the capture" [ "$(grep -o '"read_bytes":[0-9]*,"written_bytes":[0-9]*' <<<"$replayed" | sort -u)" = \
 	"\"read_bytes\":$(bytes read),\"written_bytes\":$(bytes write)" ]
-check "it is drawn" "$culprit" timeline "$tmp/fio.app" -o "$tmp/fio.html"
+check "the trace is drawn" "$culprit" timeline "$tmp/fio.app" -o "$tmp/fio.html"
 done_testing
