@@ -1,5 +1,5 @@
-/* Calls that change data: what became of those that failed on a server, and which an application
- * was told have succeeded. */
+/* Follows calls that change data: which failed calls a server repeated with success, and which
+ * calls of an application succeeded. */
 #include "diag/derive/events_impl.h"
 
 #include <errno.h>
@@ -9,12 +9,13 @@
 #include "harness/base/alloc.h"
 
 #define REDONE_S 10.0
-enum { FAILED_MAX = 1024 }; /* failed calls of a log that wait for their repetition; the newest */
+/* failed calls kept for each log until they are repeated, newest first */
+enum { FAILED_MAX = 1024 };
 
 struct failed_data {
 	char *path; /* of the file; NULL: unused */
 	const char *call;
-	int64_t offset, end; /* end < 0: not known */
+	int64_t offset, end; /* end < 0: unknown */
 	double at_s;
 	size_t event;
 	uint64_t bytes;
@@ -25,7 +26,6 @@ struct data_calls {
 	size_t next, live;
 };
 
-/* How a call changes the data of the file at its first descriptor. */
 enum data_way data_way(const struct call_info *info)
 {
 	if (info->class == CALL_WRITE)
@@ -39,8 +39,8 @@ enum data_way data_way(const struct call_info *info)
 	return info->class == CALL_CLOSE ? DATA_CLOSE : DATA_NONE;
 }
 
-/* The part of the file that a call is about. False: the log does not say. The lengths of vectored
- * writes are in memory that was not recorded: then end is -1. */
+/* The range of the file that a call covers. False: the log does not say. The lengths of a vectored
+ * write are not recorded, so its end is -1. */
 static bool range_of(
 	const struct record_call *c, const struct call_info *info, int64_t *offset, int64_t *end)
 {
@@ -108,8 +108,8 @@ void data_failed(struct events *s, struct stream_item *item, size_t event)
 	s->data->live++;
 }
 
-/* A call that succeeded, from 'offset' to 'end': does it make good what failed? Pieces in the order
- * of the file do, one after the other. */
+/* Does a successful call on 'offset' to 'end' repeat the failed one? So do pieces that follow one
+ * another in the file. */
 static bool made_good(struct failed_data *f, enum data_way way, int64_t offset, int64_t end)
 {
 	const bool length = !strcmp(f->call, "ftruncate");
@@ -146,7 +146,7 @@ void data_succeeded(struct events *s, struct stream_item *item)
 	if (!fd || !fd->now.path || !range_of(c, item->call, &offset, &end))
 		return;
 	if (item->call->class == CALL_WRITE)
-		end = offset + c->result; /* perhaps less than was asked for */
+		end = offset + c->result; /* may be less than was asked for */
 	for (size_t i = 0; i < FAILED_MAX; i++) {
 		struct failed_data *f = &s->data->list[i];
 		struct event *ev;

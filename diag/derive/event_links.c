@@ -1,4 +1,5 @@
-/* What moved last between a client daemon and each server, and how many requests have no answer. */
+/* Follows the traffic between a client daemon and each server: what moved last, and how many
+ * requests have no answer. */
 #include "diag/derive/events_impl.h"
 
 #include <errno.h>
@@ -17,17 +18,17 @@
 
 struct links {
 	bool ended;
-	double since_s; /* when data moved last, or of the first end */
+	double since_s; /* when data last moved, or of the first end */
 	const char *call, *error;
-	uint32_t pid; /* the socket that data moved on last */
+	uint32_t pid; /* the socket that data last moved on */
 	int32_t fd;
 
 	bool asked;       /* the last transfer is a write that began after every read */
 	int64_t read_ns;  /* end of the last read that moved data */
-	uint64_t at_rest; /* stretches in which nothing was open, whose balance said so */
-	uint64_t amiss;   /* ... and whose balance said otherwise */
+	uint64_t at_rest; /* idle intervals whose balance agreed: no request open */
+	uint64_t amiss;   /* idle intervals whose balance disagreed */
 
-	int64_t balance;   /* requests minus answers; events.h says what counts */
+	int64_t balance;   /* requests minus answers, as events.h counts them */
 	double negative_s; /* since when it is below 0; INFINITY: it is not */
 	struct message answer;
 	/* The last write that moved data: thread, call, record, memory, length, result. */
@@ -45,7 +46,7 @@ void links_new(struct events *s)
 
 enum stretch_end { BY_READ, BY_WRITE, BY_CLOSE, BY_LOG };
 
-/* Do balances of this daemon's links agree with what the ends of stretches say? */
+/* Do the balances of this daemon's links agree with the idle intervals that were seen? */
 static bool counts_hold(const struct events *s)
 {
 	uint64_t at_rest = 0, amiss = 0;
@@ -57,7 +58,7 @@ static bool counts_hold(const struct events *s)
 	return amiss <= at_rest;
 }
 
-/* Requests that were open in a stretch that began at 'since_s'; events.h gives the rule. */
+/* Requests that were open in an interval that began at 'since_s', by the rule in events.h. */
 static uint32_t open_requests(
 	struct events *s, struct links *l, double since_s, double now_s, enum stretch_end end)
 {
@@ -74,7 +75,7 @@ static uint32_t open_requests(
 	return l->balance > 0 ? (uint32_t)l->balance : 0;
 }
 
-/* A stretch ends at 'now_s': it is kept if it is long, or if the connection was down. */
+/* An interval ends at 'now_s': keeps it if it is long, or if the connection was down. */
 static void event_links_keep(struct events *s, size_t server, double now_s, enum stretch_end end)
 {
 	struct links *l = &s->links[server];
@@ -96,8 +97,8 @@ static void event_links_keep(struct events *s, size_t server, double now_s, enum
 }
 
 /* Is this write, the next call of the thread that wrote last, the rest of the same request? The
- * next request may follow at once as well, but lies elsewhere in memory. */
-static bool goes_on(const struct links *l, const struct stream_item *item)
+ * next request may also follow at once, but from elsewhere in memory. */
+static bool continues_request(const struct links *l, const struct stream_item *item)
 {
 	const struct record_call *c = &item->record->call;
 	const struct call_info *info = item->call;
@@ -138,7 +139,7 @@ static void moved(struct events *s, size_t server, const struct stream_item *ite
 		l->write_blocked = false;
 	}
 	if (info->class == CALL_WRITE) {
-		if (!l->write_blocked && !goes_on(l, item))
+		if (!l->write_blocked && !continues_request(l, item))
 			l->balance++;
 		l->write_blocked = false;
 		l->asked = c->start_ns >= l->read_ns;
@@ -175,7 +176,7 @@ static void moved(struct events *s, size_t server, const struct stream_item *ite
 	l->fd = (int32_t)c->args[info->fd];
 }
 
-/* The connection is down, or was not made; it stays so until data moves. */
+/* The connection is down or could not be made, until data moves again. */
 static void ended(struct events *s, size_t server, const char *call, const char *error)
 {
 	const double now_s = s->end_s;
@@ -190,11 +191,11 @@ static void ended(struct events *s, size_t server, const char *call, const char 
 	struct links *l = &s->links[server];
 
 	burst_add(s, &ev);
-	/* A client that had closed it by itself now finds the server gone. */
+	/* The client had closed the connection, and now finds the server gone. */
 	if (l->ended && (l->error || !error))
 		return;
 	event_links_keep(s, server, now_s, BY_CLOSE);
-	/* The last word was a request: it stays open in the stretch that begins. */
+	/* The last transfer was a request, which stays open in the new interval. */
 	if (l->asked && l->balance <= 0)
 		l->balance = 1;
 	l->ended = true;
@@ -220,7 +221,7 @@ void link_call(struct events *s, size_t server, const struct stream_item *item)
 			begin_read(s, l, c->tid, asked);
 			if (message_nothing(&l->answer, asked))
 				l->answer = (struct message){0};
-		} else if (writes && goes_on(l, item)) {
+		} else if (writes && continues_request(l, item)) {
 			l->write_blocked = true;
 		}
 	} else if ((reads || writes) && c->result > 0) {
@@ -239,7 +240,7 @@ void link_closed(struct events *s, const struct object *o, const struct record_f
 {
 	const struct links *l = &s->links[o->server];
 
-	/* Another socket than the one in use was its own attempt, or a spare. */
+	/* Another socket than the one in use was a separate attempt, or a spare. */
 	if (l->ended || l->fd < 0 || (l->pid == f->pid && l->fd == f->fd))
 		ended(s, o->server, "close", NULL);
 }

@@ -11,7 +11,7 @@
 
 #define SLOW_S 1.0
 #define BURST_GAP_S 1.0
-enum { SLOW_MAX = 64 }; /* slow calls kept of one application's log */
+enum { SLOW_MAX = 64 }; /* slow calls kept for each application's log */
 
 const char *event_kind_name(enum event_kind k)
 {
@@ -82,7 +82,7 @@ void events_free(struct events *s)
 	free(s);
 }
 
-/* Seconds since the start, on the orchestrator's clock. */
+/* Converts to seconds since the start, on the orchestrator's clock. */
 static double events_time(const struct events *s, int64_t ns)
 {
 	return (double)(ns - s->offset_ns - s->start_ns) / 1e9;
@@ -154,7 +154,7 @@ static enum event_place events_place_of(struct stream_item *item)
 	enum object_kind kind = item_object(item).kind;
 
 	if (!strcmp(info->name, "mmap") && (item->record->call.args[3] & MAP_ANONYMOUS))
-		return PLACE_MEMORY; /* whatever its descriptor */
+		return PLACE_MEMORY; /* also with a descriptor */
 	if (kind == OBJECT_MOUNT)
 		return PLACE_MOUNT;
 	if (kind == OBJECT_STORAGE_FILE || kind == OBJECT_STORAGE)
@@ -173,7 +173,7 @@ static bool failed(const struct record_call *c)
 	return !c->unfinished && c->result < 0 && c->result > -512 && c->result != -EINTR;
 }
 
-/* The longest calls are kept; those that never returned before those that did. */
+/* Keeps the longest calls, and calls that never returned before all others. */
 static void add_slow(struct events *s, const struct event *ev)
 {
 	size_t was = s->n, least = SIZE_MAX;
@@ -200,7 +200,7 @@ static bool changes_storage(const struct event *ev, enum data_way way)
 	return ev->kind == EVENT_SERVER_ERROR && ev->place == PLACE_STORAGE && way < DATA_CLOSE;
 }
 
-/* A call of a server or of an application. */
+/* Adds a call of a server or an application. */
 static void events_add_call(struct events *s, struct stream_item *item)
 {
 	const struct record_call *c = &item->record->call;
@@ -292,7 +292,7 @@ static void add_end(struct events *s, const struct record_process *p)
 	events_put(s, &ev);
 }
 
-/* A socket to a server is closed, or the daemon is gone. */
+/* A socket to a server is closed, or the daemon has ended. */
 static void close_link(void *ctx, const struct fd_state *f)
 {
 	if (f->object.kind == OBJECT_PEER)
@@ -344,7 +344,7 @@ int events_attach(struct events *s, struct stream *stream, struct err *e)
 	const struct stream_spec *spec = stream_spec(stream);
 
 	if (!stream_arch(stream))
-		return err_set(e, -EINVAL, "the calls of architecture '%s' are not known",
+		return err_set(e, -EINVAL, "the log's architecture '%s' is not supported",
 			stream_head(stream)->arch);
 	s->stream = stream;
 	s->server = spec->owner == OWNER_SERVER ? spec->index : -1;

@@ -1,17 +1,17 @@
-/* Shared by events.c and event_links.c only. */
+/* Shared by the files of the event table: events.c, event_links.c, event_data.c. */
 #ifndef CULPRIT_DIAG_DERIVE_EVENTS_IMPL_H
 #define CULPRIT_DIAG_DERIVE_EVENTS_IMPL_H
 
 #include "diag/derive/events.h"
 #include "diag/record/stream.h"
 
-struct data_calls; /* failed calls that changed data, of a server's log */
+struct data_calls; /* a server's failed calls that change data */
 struct links;      /* a client daemon's traffic with each server */
 
 /* The newest event of one kind, call, error, signal, place and server in the log. */
 struct burst {
 	struct event key;
-	size_t event; /* index; SIZE_MAX: left out, since it lies outside the run */
+	size_t event; /* index; SIZE_MAX: outside the run, so left out */
 };
 
 struct events {
@@ -22,24 +22,24 @@ struct events {
 	struct event *list;
 	size_t n;
 
-	/* Of the log that is being read. */
+	/* Of the current log. */
 	const struct stream *stream;
-	int32_t server, client; /* whose it is; the other is -1 */
+	int32_t server, client; /* the log's owner; the other is -1 */
 	int64_t offset_ns;
 	struct burst *bursts;
 	size_t n_bursts;
-	struct links *links;       /* NULL unless it is a daemon's log */
+	struct links *links;       /* only for a daemon's log */
 	struct data_calls *data;   /* NULL until such a call fails */
-	size_t first_slow, n_slow; /* its app-slow events stand side by side */
+	size_t first_slow, n_slow; /* its app-slow events are adjacent */
 	bool calls;                /* it has calls */
-	double end_s, last_s;      /* end of the record at hand; the latest so far */
+	double end_s, last_s;      /* end of the current record; the latest so far */
 };
 
-/* Appends an event, unless it lies outside the run. */
+/* Appends an event unless it is outside the run. */
 void events_put(struct events *s, const struct event *ev);
 
-/* Adds one failure, signal or success to the burst that it belongs to, or begins one. Index of the
- * event; SIZE_MAX: it lies outside the run. */
+/* Adds a failure, signal or success to its burst, or begins one. Returns the index of the event;
+ * SIZE_MAX: outside the run. */
 size_t burst_add(struct events *s, const struct event *ev);
 
 void links_new(struct events *s);
@@ -47,17 +47,17 @@ void link_call(struct events *s, size_t server, const struct stream_item *item);
 void link_closed(struct events *s, const struct object *o, const struct record_fd *f);
 void links_finish(struct events *s); /* the log has ended */
 
-/* How a call changes the data of the file at its first descriptor: a range of it; its length; it
- * brings what was written to the disk; it is the last chance to tell of an error. */
+/* How a call changes the data of the file at its first descriptor: a range; the length; it flushes
+ * written data to disk; it is the last call that can report a write error. */
 enum data_way { DATA_RANGE, DATA_LENGTH, DATA_SYNC, DATA_CLOSE, DATA_NONE };
 
 enum data_way data_way(const struct call_info *info);
 
-/* Bytes that a write was asked to write; 0: not known, or no write. */
+/* Bytes that a write asked to write; 0: unknown, or not a write. */
 uint64_t data_asked(const struct record_call *c, const struct call_info *info);
 
-/* A server's call on its storage failed, and is counted in 'event'; one that succeeded, which may
- * make good what failed. */
+/* A call of a server on its storage failed and is counted in 'event'; or it succeeded, and may
+ * repeat a failed one. */
 void data_failed(struct events *s, struct stream_item *item, size_t event);
 void data_succeeded(struct events *s, struct stream_item *item);
 void data_free(struct data_calls *d);

@@ -8,12 +8,12 @@
 #include <stdint.h>
 
 enum {
-	FLOW_HEADER = 64, /* no field lies beyond */
+	FLOW_HEADER = 64, /* fields lie within these bytes */
 	FLOW_VALUES = 8,
 };
 
-/* A number in the header: 'size' bytes (1, 2, 4, 8; 0: there is no such field) at 'offset', ANDed
- * with 'mask', plus 'addend'. */
+/* A number in the header: 'size' bytes (1, 2, 4, 8; 0: no such field) at 'offset', ANDed with
+ * 'mask', plus 'addend'. */
 struct flow_field {
 	uint8_t offset, size;
 	bool big; /* big-endian */
@@ -21,20 +21,20 @@ struct flow_field {
 	int64_t addend;
 };
 
-/* A field that must have one of some values; 'n' 0: there is no such check. */
+/* A field that must have one of these values; 'n' 0: no such check. */
 struct flow_values {
 	struct flow_field field;
 	uint64_t values[FLOW_VALUES];
 	uint8_t n;
 };
 
-/* Bit i of 'known': header[i] is known. */
+/* Are all bytes of the field known? Bit i of 'known' stands for header[i]. */
 bool flow_field_known(const struct flow_field *f, uint64_t known);
 
-/* The field's value; all its bytes are known. */
+/* The field's value; all its bytes must be known. */
 uint64_t flow_field_get(const struct flow_field *f, const uint8_t *header);
 
-/* Has the field, all of whose bytes are known, one of the values? */
+/* Has the field one of the values? All its bytes must be known. */
 bool flow_values_have(const struct flow_values *v, const uint8_t *header);
 
 #endif

@@ -1,11 +1,11 @@
-/* Finds where messages end in the reads of a socket, and what they count as. */
+/* Finds where messages end in the reads of a socket, and classifies them. */
 #include "diag/derive/message.h"
 
 #include <string.h>
 
 uint64_t message_asked(const struct call_info *info, const struct record_call *c)
 {
-	const uint64_t most = 0x7ffff000; /* the kernel moves no more at once: MAX_RW_COUNT */
+	const uint64_t most = 0x7ffff000; /* MAX_RW_COUNT: the kernel moves no more in one call */
 
 	if (strcmp(info->name, "read") && strcmp(info->name, "recvfrom"))
 		return info->messages ? 0 : c->asked;
@@ -21,7 +21,8 @@ bool message_is_whole(const struct message *m, const struct stream *s, uint32_t 
 	return tid ? !asked || asked != m->left : !m->left || m->answered;
 }
 
-/* The read asks for the rest of a length that is not a buffer's: so much is wanted. */
+/* A read that asks for the rest of a length that is not a buffer's shows how many bytes are still
+ * wanted. */
 static void note_need(struct message *m, uint64_t asked)
 {
 	if (m->exact && asked && asked == m->left)

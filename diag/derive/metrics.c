@@ -9,7 +9,7 @@
 #include "diag/record/describe.h"
 #include "harness/base/alloc.h"
 
-/* What one second of one metric and server came to. */
+/* One second of one metric and server. */
 struct bin {
 	uint64_t count, bytes;
 	double sum_s, max_s;
@@ -18,7 +18,7 @@ struct bin {
 /* A connection, by object.id. */
 struct connection {
 	struct message msg;
-	uint64_t first; /* number of the first record that used it */
+	uint64_t first; /* number of its first record */
 	uint32_t server;
 };
 
@@ -27,18 +27,18 @@ struct metrics {
 	int64_t start_ns;
 	int32_t seconds;
 	struct bulk_rule bulk;
-	void (*told)(void *ctx, const struct message *one); /* or NULL */
-	void *told_ctx;
+	void (*on_message)(void *ctx, const struct message *one); /* or NULL */
+	void *on_message_ctx;
 	struct bin **rows;      /* [metric][server] -> [second]; NULL: no sample */
-	struct sample *samples; /* room for all that the rows hold */
+	struct sample *samples; /* room for all samples in 'rows' */
 	size_t n_rows, n_used;
 
-	/* Of the log that is being read. */
+	/* Of the current log. */
 	const struct stream *stream;
 	int32_t self; /* index of the server whose log it is, or -1 */
 	int64_t offset_ns;
-	struct bin **log_rows; /* as 'rows', of service times: from calls, or from sums */
-	bool sums;             /* it has sums: its calls do not count */
+	struct bin **log_rows; /* like 'rows', of service times from calls or from sums */
+	bool sums;             /* the log has sums, so its calls do not count */
 	struct connection *connections;
 	size_t n_connections;
 };
@@ -70,8 +70,8 @@ void metrics_bulk(struct metrics *m, const struct bulk_rule *rule)
 
 void metrics_tell(struct metrics *m, void (*fn)(void *ctx, const struct message *one), void *ctx)
 {
-	m->told = fn;
-	m->told_ctx = ctx;
+	m->on_message = fn;
+	m->on_message_ctx = ctx;
 }
 
 static void clear_rows(struct bin **rows, size_t n)
@@ -105,7 +105,7 @@ void metrics_free(struct metrics *m)
 	free(m);
 }
 
-/* The second in which 'ns' of the node's clock lies; -1: it is outside. */
+/* The second that contains 'ns' of the node's clock; -1: outside the run. */
 static int64_t second_of(const struct metrics *m, int64_t ns)
 {
 	int64_t since = ns - m->offset_ns - m->start_ns;
@@ -113,7 +113,7 @@ static int64_t second_of(const struct metrics *m, int64_t ns)
 	return since < 0 || since / 1000000000 >= m->seconds ? -1 : since / 1000000000;
 }
 
-/* The bin of that second; NULL: it is outside. */
+/* The bin of that second; NULL: outside the run. */
 static struct bin *log_bin(struct metrics *m, enum metric metric, uint32_t server, int64_t ns)
 {
 	int64_t second = second_of(m, ns);
@@ -161,7 +161,8 @@ static void add_sum(struct metrics *m, const struct record_sum *s, struct object
 		metric = METRIC_DWRITE;
 	else
 		return;
-	/* Half a second later: the second here that a second of the node overlaps most. */
+	/* Half a second later lies in the second of the run that overlaps most with the node's
+	 * second. */
 	b = s->count > s->failed ? log_bin(m, metric, o.server, s->start_ns + 500000000) : NULL;
 	if (!b)
 		return;
@@ -171,7 +172,7 @@ static void add_sum(struct metrics *m, const struct record_sum *s, struct object
 	b->max_s = fmax(b->max_s, (double)s->max_ns / 1e9);
 }
 
-/* The bins of a metric of a server, one a second, and room for their samples. */
+/* The bins of a server's metric, one for each second, and room for their samples. */
 static struct bin *row_at(struct metrics *m, size_t at)
 {
 	if (m->rows[at])
@@ -199,7 +200,7 @@ static void add_reading(struct metrics *m, const struct record_reading *r, struc
 		server = (uint32_t)m->self;
 	else if (m->self < 0 || o.kind != OBJECT_SERVICE)
 		return;
-	if (tcp) { /* a peer counts as one, however many sockets it has */
+	if (tcp) { /* a peer counts as one, with any number of sockets */
 		sum = max = reading_kind(r->what) == READING_LEVEL ? r->sum / r->count : r->sum;
 		count = 1;
 	}
@@ -209,7 +210,7 @@ static void add_reading(struct metrics *m, const struct record_reading *r, struc
 	b->sum_s += sum;
 }
 
-/* The message has ended, and counted if it is whole. */
+/* The message has ended; counts it if it is whole. */
 static void end_message(struct metrics *m, struct connection *c, bool whole)
 {
 	const enum message_kind kind = message_kind(&c->msg, &m->bulk);
@@ -217,15 +218,15 @@ static void end_message(struct metrics *m, struct connection *c, bool whole)
 
 	if (kind == MESSAGE_BULK)
 		metric = m->self < 0 ? METRIC_NCBULK : METRIC_NSBULK;
-	if (whole && m->told)
-		m->told(m->told_ctx, &c->msg);
+	if (whole && m->on_message)
+		m->on_message(m->on_message_ctx, &c->msg);
 	if (whole && kind != MESSAGE_HEADER)
 		metrics_add(m, metric, c->server, c->msg.end_ns, c->msg.end_ns - c->msg.start_ns,
 			c->msg.bytes);
 	c->msg = (struct message){0};
 }
 
-/* No read follows. */
+/* The log ends without another read. */
 static void finish_message(struct metrics *m, struct connection *c)
 {
 	end_message(m, c, message_is_whole(&c->msg, m->stream, 0, 0));
@@ -328,13 +329,13 @@ static int by_first(const void *a, const void *b)
 	return (x->first > y->first) - (x->first < y->first);
 }
 
-/* The log is whole: what it came to is added to the rest. */
+/* The log is complete: adds its rows to the totals. */
 static int take_log(void *ctx, struct err *e)
 {
 	struct metrics *m = ctx;
 
 	(void)e;
-	/* In an order that does not depend on descriptors: sums are rounded as they are added. */
+	/* Sums are rounded as they are added, so the order must not depend on descriptors. */
 	if (m->n_connections)
 		qsort(m->connections, m->n_connections, sizeof(*m->connections), by_first);
 	for (size_t i = 0; i < m->n_connections && !m->sums; i++)
@@ -363,7 +364,7 @@ int metrics_attach(struct metrics *m, struct stream *s, struct err *e)
 	const char *arch = stream_head(s)->arch;
 
 	if (!stream_arch(s))
-		return err_set(e, -EINVAL, "the calls of architecture '%s' are not known", arch);
+		return err_set(e, -EINVAL, "the log's architecture '%s' is not supported", arch);
 	m->stream = s;
 	m->self = spec->owner == OWNER_SERVER ? spec->index : -1;
 	m->offset_ns = spec->clock_offset_ns;
@@ -372,7 +373,7 @@ int metrics_attach(struct metrics *m, struct stream *s, struct err *e)
 	return 0;
 }
 
-/* Whole billionths take a third of the room in a store that binary fractions take. */
+/* Decimal billionths need a third of the space of binary fractions in a store. */
 static double rounded(double v)
 {
 	return fabs(v) < 9e6 ? nearbyint(v * 1e9) / 1e9 : v;

@@ -11,7 +11,7 @@
 
 #include "harness/base/alloc.h"
 
-/* Names are looked up by a tree; metrics and servers have one each. */
+/* Trees from names to indexes, one for servers and one for metrics. */
 struct named {
 	char *name;
 	uint32_t index;
@@ -21,7 +21,7 @@ struct series_index {
 	void *servers, *metrics, *pairs; /* tsearch trees of struct named */
 	struct pair {
 		uint32_t server, metric;
-	} * list; /* series by number */
+	} * list; /* by number of the series */
 	size_t n;
 };
 
@@ -30,14 +30,14 @@ struct last {
 	bool any;
 };
 
-/* One reading. */
+/* The state of reading one file. */
 struct reader {
 	struct series_names *names;
 	struct series *out;
-	size_t room;       /* of the points */
+	size_t room;       /* of points */
 	struct last *last; /* by number of the series */
 	size_t n_last;
-	float *steps; /* between points of a series */
+	float *steps; /* between consecutive points of a series */
 	size_t n_steps;
 };
 
@@ -46,7 +46,7 @@ static int series_by_name(const void *a, const void *b)
 	return strcmp(((const struct named *)a)->name, ((const struct named *)b)->name);
 }
 
-/* The index of a name in a tree, which is 'n' for a new one. */
+/* Finds or adds a name in a tree; a new one gets index 'n'. */
 static uint32_t find_name(void **tree, const char *name, size_t n)
 {
 	struct named key = {.name = (char *)name}, *fresh,
@@ -62,7 +62,7 @@ static uint32_t find_name(void **tree, const char *name, size_t n)
 	return fresh->index;
 }
 
-/* The index of a name in the list that the caller sees. */
+/* Finds or adds a name in the tree and in the caller's list. */
 static int list_name(void **tree, char ***names, size_t *n, size_t max, const char *name,
 	uint32_t *index, struct err *e)
 {
@@ -88,7 +88,7 @@ static int on_series(void *ctx, const struct series_key *key, uint32_t *id, stru
 	size_t n = 0;
 
 	if (!strcmp(key->metric, "any"))
-		return err_set(e, -EINVAL, "no metric can be called 'any'");
+		return err_set(e, -EINVAL, "a metric cannot be called 'any'");
 	for (size_t g = 0; g < key->n_groups; g++)
 		n += (size_t)snprintf(server + n, sizeof(server) - n, "%s/", key->group[g]);
 	snprintf(server + n, sizeof(server) - n, "%s", key->member);
@@ -106,7 +106,7 @@ static int on_series(void *ctx, const struct series_key *key, uint32_t *id, stru
 	return 0;
 }
 
-/* Where the last time of a series is kept. */
+/* Returns where the last time of a series is kept. */
 static struct last *last_of(struct reader *r, uint32_t id)
 {
 	if (id >= r->n_last) {
@@ -233,7 +233,7 @@ struct sample *series_samples(
 
 	for (size_t i = 0; i < s->n; i++) {
 		const struct series_point *p = &s->points[i];
-		/* A step is rarely a whole binary fraction: 0.3 / 0.1 is below 3. */
+		/* A step is rarely exact in binary: 0.3 / 0.1 is below 3. */
 		double second = floor((p->time_s - from_s) / step_s + 1e-6);
 
 		if (p->time_s < from_s || p->time_s >= to_s || second > INT32_MAX)

@@ -523,7 +523,7 @@ static int check_twice(const struct csv_table *t, struct err *e)
 	qsort(sorted, t->n_columns, sizeof(*sorted), by_text);
 	for (size_t i = 1; i < t->n_columns && !rc; i++)
 		if (*sorted[i] && !strcmp(sorted[i - 1], sorted[i]))
-			rc = err_set(e, -EINVAL, "column '%.60s' stands twice", sorted[i]);
+			rc = err_set(e, -EINVAL, "column '%.60s' occurs twice", sorted[i]);
 	free(sorted);
 	return rc;
 }

@@ -1,4 +1,4 @@
-/* Reduction of logs to events, against synthetic logs whose truth is known. */
+/* Tests events derived from synthetic logs with known events. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -93,7 +93,7 @@ static void call_by(uint32_t tid, double end_s, double took_s, const char *name,
 	r.call.args[1] = a1;
 	r.call.args[2] = a2;
 	if (!strcmp(name, "mmap"))
-		r.call.args[3] = 0x22; /* private, anonymous; descriptor 0 is of no account */
+		r.call.args[3] = 0x22; /* private, anonymous: the descriptor does not matter */
 	r.call.result = result;
 	r.call.offset = -1;
 	put(&r);
@@ -157,7 +157,7 @@ static void closed(double at_s, int fd)
 	put(&r);
 }
 
-/* One whole answer: a wake-up, mark and body. */
+/* One whole answer: a wake-up, the record mark and the body. */
 static void answer(uint32_t tid, double at_s, int fd)
 {
 	call_by(tid, at_s, 0.0001, "epoll_wait", 3, 0, 0, 1);
@@ -192,7 +192,7 @@ static size_t count(struct events *s, enum event_kind kind)
 	return n;
 }
 
-/* The state of a link at a moment: that of the stretch which covers it, or LINK_NONE. */
+/* The state of a link at a moment, from the interval that covers it; or LINK_NONE. */
 static enum link_state state_at(struct events *s, int server, double at_s, uint32_t *waiting)
 {
 	const struct event *ev;
@@ -326,7 +326,7 @@ static void pwrite_at(double at_s, int64_t offset, uint64_t bytes, int64_t resul
 	put(&r);
 }
 
-static void what_a_server_repeats_is_told(void **state)
+static void calls_that_a_server_repeats_are_counted(void **state)
 {
 	struct events *s;
 	const struct event *ev;
@@ -337,20 +337,21 @@ static void what_a_server_repeats_is_told(void **state)
 	pwrite_at(1, 0, 4096, -EINVAL);
 	pwrite_at(1.1, 8192, 4096, -EINVAL);
 	pwrite_at(1.2, 1 << 20, 1 << 20, -EINVAL);
-	pwrite_at(1.3, 0, 4096, 4096);    /* again, whole */
-	pwrite_at(1.4, 8192, 1000, 1000); /* in pieces, the second one too short at first */
+	pwrite_at(1.3, 0, 4096, 4096);    /* repeated whole */
+	pwrite_at(1.4, 8192, 1000, 1000); /* repeated in pieces, the second too short at first */
 	pwrite_at(1.5, 9192, 3096, 3000);
 	pwrite_at(1.6, 12192, 96, 96);
-	pwrite_at(1.7, (1 << 20) + 4096, 1 << 20, 1 << 20); /* its begin is missing */
+	/* without the beginning of the failed range */
+	pwrite_at(1.7, (1 << 20) + 4096, 1 << 20, 1 << 20);
 	call_by(PID, 5, 0.001, "ftruncate", 7, 500, 0, -EFBIG);
 	call_by(PID, 5.5, 0.001, "ftruncate", 7, 400, 0, 0); /* another length */
 	call_by(PID, 8, 0.001, "fdatasync", 7, 0, 0, -EIO);
-	call_by(PID, 8.1, 0.001, "fdatasync", 7, 0, 0, 0); /* brings nothing back */
+	call_by(PID, 8.1, 0.001, "fdatasync", 7, 0, 0, 0); /* does not bring the data back */
 	pwrite_at(9, 0, 4096, -EIO);
 	descriptor(10, 7, "/srv/brick/b");
 	pwrite_at(11, 0, 4096, 4096); /* another file */
 	pwrite_at(12, 4096, 4096, -EIO);
-	pwrite_at(23, 4096, 4096, 4096); /* too late to be its repetition */
+	pwrite_at(23, 4096, 4096, 4096); /* too late for a repetition */
 	call_by(PID, 24, 0.001, "writev", 7, 0x1000, 3, -EIO);
 	s = read_server(0);
 	ev = find(s, EVENT_SERVER_ERROR, 0);
@@ -366,7 +367,7 @@ static void what_a_server_repeats_is_told(void **state)
 	events_free(s);
 }
 
-static void many_failures_cost_little(void **state)
+static void many_failures_take_little_memory(void **state)
 {
 	struct events *s;
 
@@ -384,7 +385,7 @@ static void many_failures_cost_little(void **state)
 	events_free(s);
 }
 
-static void what_applications_are_told_is_kept(void **state)
+static void successful_calls_of_applications_are_kept(void **state)
 {
 	struct events *s;
 	const struct event *ev;
@@ -429,7 +430,7 @@ static void interrupted_calls_have_not_failed(void **state)
 	events_free(s);
 }
 
-static void clocks_are_set_right_and_the_rest_left_out(void **state)
+static void clocks_are_corrected_and_events_outside_left_out(void **state)
 {
 	struct events *s;
 
@@ -445,7 +446,7 @@ static void clocks_are_set_right_and_the_rest_left_out(void **state)
 	events_free(s);
 }
 
-static void ends_of_servers_are_told(void **state)
+static void ends_of_servers_are_events(void **state)
 {
 	struct record sig = {.type = RECORD_SIGNAL}, gone = {.type = RECORD_PROCESS};
 	struct events *s;
@@ -559,8 +560,7 @@ static void a_request_without_answer_waits(void **state)
 	events_free(s);
 }
 
-/* The case that the last call alone gets wrong: it is a read, and requests are open all the
- * same. */
+/* The last call alone misjudges this case: it is a read, and requests are still open. */
 static void requests_sent_ahead_are_counted(void **state)
 {
 	struct events *s;
@@ -580,8 +580,8 @@ static void requests_sent_ahead_are_counted(void **state)
 	events_free(s);
 }
 
-/* Whole requests in one breath are requests each; pieces of one are not, whether room came at once
- * or later. */
+/* Several whole requests in a row count separately; pieces of one request do not, whether the
+ * socket has room at once or later. */
 static void pieces_of_a_request_are_one(void **state)
 {
 	struct events *s;
@@ -597,7 +597,7 @@ static void pieces_of_a_request_are_one(void **state)
 	call_by(PID, 1.004, 0.0001, "writev", 10, 0x3030, 1, -EAGAIN);
 	call_by(PID, 1.005, 0.0001, "futex", 0, 0, 0, 0);
 	call_by(PID + 1, 1.006, 0.0001, "writev", 10, 0x3030, 1, 71260);
-	/* No room for even the first byte: a request that has not begun. */
+	/* No room for even the first byte: the request has not begun. */
 	call_by(PID + 1, 1.007, 0.0001, "writev", 10, 0x4000, 4, -EAGAIN);
 	call_by(PID + 1, 1.008, 0.0001, "epoll_wait", 3, 0, 0, 1);
 	call_by(PID + 1, 1.009, 0.0001, "writev", 10, 0x4000, 4, 131260);
@@ -608,9 +608,9 @@ static void pieces_of_a_request_are_one(void **state)
 	events_free(s);
 }
 
-/* An answer may stand before its request in the log, and a log may begin in the middle of an
+/* An answer may precede its request in the log, and a log may begin in the middle of an
  * exchange. */
-static void answers_without_request_cost_nothing(void **state)
+static void answers_without_request_do_not_count(void **state)
 {
 	struct events *s;
 	uint32_t waiting;
@@ -632,16 +632,15 @@ static void answers_without_request_cost_nothing(void **state)
 	events_free(s);
 }
 
-/* One write of a request: a socket that takes what there is of several, as a messenger with a
- * queue does. */
+/* One write of several requests from a queue; the socket takes only a part of them. */
 static void batch(double at_s, int64_t bytes)
 {
 	call_by(PID, at_s, 0.0001, "sendmsg", 10, 0x1000, 0, bytes);
 }
 
-/* Ceph's messenger: several requests go out in one write, several answers come in one read, so
- * that their numbers tell nothing. */
-static void answers_in_one_read_are_not_taken_for_open_requests(void **state)
+/* Ceph's messenger sends several requests in one write and takes several answers in one read, so
+ * their numbers mean nothing. */
+static void answers_in_one_read_leave_no_open_requests(void **state)
 {
 	struct events *s;
 	uint32_t waiting;
@@ -667,9 +666,9 @@ static void answers_in_one_read_are_not_taken_for_open_requests(void **state)
 	events_free(s);
 }
 
-/* The other way round: more answers than writes of requests, and then silence after a request;
- * a ping in between, which nobody answers either, is no sign of rest. */
-static void a_last_request_is_open_whatever_the_count(void **state)
+/* The reverse: more answers than writes of requests, and then silence after a request. An
+ * unanswered ping in between does not mean that the link is idle. */
+static void a_last_request_is_open_with_any_count(void **state)
 {
 	struct events *s;
 	uint32_t waiting;
@@ -692,9 +691,9 @@ static void a_last_request_is_open_whatever_the_count(void **state)
 	events_free(s);
 }
 
-/* The last transfer was a read, and the next is one: the server owed something, although as many
- * answers as requests were counted. */
-static void what_comes_unasked_was_owed(void **state)
+/* The last transfer and the next one are reads: the server owed something, although as many answers
+ * as requests were counted. */
+static void unrequested_data_was_owed(void **state)
 {
 	struct events *s;
 	uint32_t waiting;
@@ -712,8 +711,8 @@ static void what_comes_unasked_was_owed(void **state)
 	events_free(s);
 }
 
-/* What is at rest, or busy, or soon answered leaves no trace. */
-static void only_what_lasts_is_kept(void **state)
+/* Idle, busy and soon answered links leave no event. */
+static void only_long_intervals_are_kept(void **state)
 {
 	struct events *s;
 
@@ -728,8 +727,8 @@ static void only_what_lasts_is_kept(void **state)
 	answer(PID + 1, 24.7, 10);
 	call(26, "futex", 0, 0);
 	s = read_daemon();
-	/* The other two servers' links, of which nothing was heard; the one that owed an answer for
-	 * 0.7 s; and that one again, since the log's end record is of today. */
+	/* The links of the other two servers, which were silent; the one that owed an answer for
+	 * 0.7 s; and that one again until the log's end, whose record has today's time. */
 	assert_int_equal(count(s, EVENT_LINK_QUIET), 4);
 	assert_int_equal(find(s, EVENT_LINK_QUIET, 2)->state, LINK_WAITING);
 	assert_true(fabs(find(s, EVENT_LINK_QUIET, 2)->first_s - 24) < 1e-6);
@@ -787,7 +786,7 @@ static void the_end_of_a_stream_and_refused_connections_are_ends(void **state)
 	events_free(s);
 }
 
-/* The error of a link's stretch at a moment; "" if it has none. */
+/* The error of a link's interval at a moment; "" if it has none. */
 static const char *error_at(struct events *s, int server, double at_s)
 {
 	const struct event *ev;
@@ -798,14 +797,15 @@ static const char *error_at(struct events *s, int server, double at_s)
 	return "none";
 }
 
-static void a_connection_that_the_client_closed_is_not_a_lost_one(void **state)
+static void a_connection_closed_by_the_client_is_not_lost(void **state)
 {
 	struct events *s;
 	uint32_t waiting;
 
 	(void)state;
 	begin();
-	/* One closed at rest, whose server then refuses another; one with an open request. */
+	/* One connection is closed while idle, and its server then refuses another; one is closed
+	 * with an open request. */
 	socket_to(0, 10, 1);
 	request(PID, 1, 10, 0x1000, 436);
 	answer(PID, 1.1, 10);
@@ -850,25 +850,25 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(failures_within_a_second_are_one_event),
 		cmocka_unit_test(places_say_what_a_call_was_about),
-		cmocka_unit_test(what_a_server_repeats_is_told),
-		cmocka_unit_test(many_failures_cost_little),
-		cmocka_unit_test(what_applications_are_told_is_kept),
+		cmocka_unit_test(calls_that_a_server_repeats_are_counted),
+		cmocka_unit_test(many_failures_take_little_memory),
+		cmocka_unit_test(successful_calls_of_applications_are_kept),
 		cmocka_unit_test(interrupted_calls_have_not_failed),
-		cmocka_unit_test(clocks_are_set_right_and_the_rest_left_out),
-		cmocka_unit_test(ends_of_servers_are_told),
+		cmocka_unit_test(clocks_are_corrected_and_events_outside_left_out),
+		cmocka_unit_test(ends_of_servers_are_events),
 		cmocka_unit_test(applications_fail_and_wait_on_the_mount),
 		cmocka_unit_test(only_the_longest_calls_are_kept),
 		cmocka_unit_test(a_request_without_answer_waits),
 		cmocka_unit_test(requests_sent_ahead_are_counted),
 		cmocka_unit_test(pieces_of_a_request_are_one),
-		cmocka_unit_test(answers_without_request_cost_nothing),
-		cmocka_unit_test(answers_in_one_read_are_not_taken_for_open_requests),
-		cmocka_unit_test(a_last_request_is_open_whatever_the_count),
-		cmocka_unit_test(what_comes_unasked_was_owed),
-		cmocka_unit_test(only_what_lasts_is_kept),
+		cmocka_unit_test(answers_without_request_do_not_count),
+		cmocka_unit_test(answers_in_one_read_leave_no_open_requests),
+		cmocka_unit_test(a_last_request_is_open_with_any_count),
+		cmocka_unit_test(unrequested_data_was_owed),
+		cmocka_unit_test(only_long_intervals_are_kept),
 		cmocka_unit_test(a_lost_connection_has_ended_until_data_moves),
 		cmocka_unit_test(the_end_of_a_stream_and_refused_connections_are_ends),
-		cmocka_unit_test(a_connection_that_the_client_closed_is_not_a_lost_one),
+		cmocka_unit_test(a_connection_closed_by_the_client_is_not_lost),
 		cmocka_unit_test(a_log_cut_short_is_refused),
 	};
 

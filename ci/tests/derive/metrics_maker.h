@@ -1,5 +1,5 @@
-/* Logs under construction, and the metrics of them, for tests. Include it after cmocka.h; not every
- * test needs all. */
+/* Builds logs and their metrics for tests. Include it after cmocka.h; not every test uses all of
+ * it. */
 #ifndef CULPRIT_CI_TESTS_DERIVE_METRICS_MAKER_H
 #define CULPRIT_CI_TESTS_DERIVE_METRICS_MAKER_H
 
@@ -179,7 +179,7 @@ static struct metrics *new_metrics(int seconds)
 	return m;
 }
 
-/* Adds a log of server 'self', or (-1) of a client daemon. */
+/* Adds a log of server 'self', or of a client daemon (-1). */
 static int add_log(struct metrics *m, const char *path, int self, int64_t offset_ns, uint64_t *lost,
 	struct err *e)
 {
@@ -205,7 +205,7 @@ static struct metrics *read_log(struct maker *m, int self, int seconds, int64_t 
 	return metrics;
 }
 
-/* All samples of a metric and server together. */
+/* Sums all samples of a metric and server. */
 static struct sample total(struct metrics *m, enum metric metric, uint32_t server)
 {
 	struct sample sum = {.metric = metric, .server = server};

@@ -1,4 +1,4 @@
-/* Metrics from a log of sums: as from the calls that were summed up. */
+/* Tests that metrics from a log of sums equal those from the calls that were summed up. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -84,7 +84,7 @@ static void end(struct log_writer *w)
 	assert_int_equal(log_writer_end(w, 0, &e), 0);
 }
 
-/* Adds a log of server 'self', or (-1) of a client daemon. */
+/* Adds a log of server 'self', or of a client daemon (-1). */
 static void add_log(
 	struct metrics *m, struct events *ev, const char *path, int32_t self, int64_t offset_ns)
 {
@@ -109,7 +109,7 @@ static struct metrics *measure(const char *path, int32_t self, int64_t offset_ns
 	return m;
 }
 
-/* One sum as a tracer writes it. */
+/* One sum, as a tracer writes it. */
 static struct record sum(int second, enum call_class class, enum fd_class fd_class, uint64_t count)
 {
 	struct record r = {.type = RECORD_SUM};
@@ -169,7 +169,7 @@ static uint64_t dice(uint64_t n)
 	return v % n;
 }
 
-/* Adds a call to the sum of its class, as in the kernel. */
+/* Adds a call to the sum of its class, as the kernel program does. */
 static void add(struct record_sum *s, int64_t result, uint64_t took_ns)
 {
 	s->count++;
@@ -185,7 +185,7 @@ static void add(struct record_sum *s, int64_t result, uint64_t took_ns)
 		s->max_ns = took_ns;
 }
 
-static void sums_of_calls_give_the_metrics_of_the_calls(void **state)
+static void sums_give_the_metrics_of_their_calls(void **state)
 {
 	struct log_writer *calls = begin(calls_path), *sums = begin(sums_path);
 	const struct sample *a, *b;
@@ -232,7 +232,7 @@ static void sums_of_calls_give_the_metrics_of_the_calls(void **state)
 	metrics_free(n);
 }
 
-/* The one sample of a metric, or none. */
+/* The only sample of a metric; fails if there are several. */
 static struct sample only(struct metrics *m, enum metric metric)
 {
 	struct sample found = {0};
@@ -275,7 +275,7 @@ static void files_count_if_they_are_selected(void **state)
 	metrics_free(m);
 }
 
-static void all_failed_is_no_sample(void **state)
+static void a_sum_of_failed_calls_is_no_sample(void **state)
 {
 	struct log_writer *w = begin(sums_path);
 	struct record r = sum(3, CALL_WRITE, FD_CLASS_DISK, 5);
@@ -325,8 +325,8 @@ static void messages_belong_to_servers_by_address(void **state)
 	metrics_free(m);
 }
 
-/* The tracer has told them apart; which rule it had, the reader need not know. */
-static void bulk_data_is_measured_apart(void **state)
+/* The tracer has classified the messages; the reader need not know its rule. */
+static void bulk_data_is_measured_separately(void **state)
 {
 	struct log_writer *w = begin(sums_path);
 	struct record r = sum(1, CALL_READ, FD_CLASS_SERVER, 4);
@@ -356,7 +356,8 @@ static void bulk_data_is_measured_apart(void **state)
 	metrics_free(m);
 }
 
-/* Second of a sum of second 5, on a node whose clock is ahead, in a run that began there. */
+/* The second in which second 5 of a node counts, if the node's clock is ahead and the run began
+ * then. */
 static int32_t second_of(int64_t ahead_ns, int64_t began_ns)
 {
 	struct log_writer *w = begin(sums_path);
@@ -371,7 +372,7 @@ static int32_t second_of(int64_t ahead_ns, int64_t began_ns)
 	return s.count ? s.second : -1;
 }
 
-static void a_sum_goes_to_the_nearest_second(void **state)
+static void a_sum_counts_in_the_nearest_second(void **state)
 {
 	(void)state;
 	assert_int_equal(second_of(0, start_ns), 5);
@@ -385,7 +386,7 @@ static void a_sum_goes_to_the_nearest_second(void **state)
 	assert_int_equal(second_of(0, start_ns - (SECONDS - 5) * SECOND), -1);
 }
 
-static void calls_beside_sums_are_not_counted_again(void **state)
+static void calls_in_a_log_of_sums_do_not_count(void **state)
 {
 	struct log_writer *w = begin(sums_path);
 	struct metrics *m;
@@ -402,7 +403,7 @@ static void calls_beside_sums_are_not_counted_again(void **state)
 	end(w);
 	m = measure(sums_path, 0, 0, start_ns);
 	assert_int_equal(only(m, METRIC_DREAD).count, 3);
-	/* Another log, of another node or time, adds to it as ever. */
+	/* A log of another node or time is added as usual. */
 	add_log(m, NULL, calls_path, 0, 0);
 	assert_int_equal(only(m, METRIC_DREAD).count, 4);
 	add_log(m, NULL, sums_path, 0, 0);
@@ -456,8 +457,7 @@ static void sums_make_no_events(void **state)
 	events_free(s);
 }
 
-/* Runs culprit log on the sums; true if one line of what it prints has all of 'words' in this
- * order. */
+/* Runs culprit log on the sums. True if one line of its output has all of 'words' in this order. */
 static bool log_prints(const char *options, const char *const words[])
 {
 	char culprit[4096], command[4500], line[1024];
@@ -505,7 +505,7 @@ static void sums_are_printed(void **state)
 		(const char *[]){"\"fd_class\":\"disk\"", "\"failed\":1", "0,0,5]", NULL}));
 	assert_true(log_prints("-c",
 		(const char *[]){" 100.00", "0.010000", " 5 ", " 1 ", " 500  read  disk", NULL}));
-	/* Messages are made of reads: they are shown, and not counted among the calls. */
+	/* Messages consist of reads: they are shown, but not counted among the calls. */
 	assert_true(
 		log_prints("-c", (const char *[]){" 4 ", "read  server socket  messages", NULL}));
 	assert_true(log_prints("-c", (const char *[]){" 5 ", " 500  total", NULL}));
@@ -518,13 +518,13 @@ static void sums_are_printed(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(sums_of_calls_give_the_metrics_of_the_calls),
+		cmocka_unit_test(sums_give_the_metrics_of_their_calls),
 		cmocka_unit_test(files_count_if_they_are_selected),
-		cmocka_unit_test(all_failed_is_no_sample),
+		cmocka_unit_test(a_sum_of_failed_calls_is_no_sample),
 		cmocka_unit_test(messages_belong_to_servers_by_address),
-		cmocka_unit_test(bulk_data_is_measured_apart),
-		cmocka_unit_test(a_sum_goes_to_the_nearest_second),
-		cmocka_unit_test(calls_beside_sums_are_not_counted_again),
+		cmocka_unit_test(bulk_data_is_measured_separately),
+		cmocka_unit_test(a_sum_counts_in_the_nearest_second),
+		cmocka_unit_test(calls_in_a_log_of_sums_do_not_count),
 		cmocka_unit_test(sums_make_no_events),
 		cmocka_unit_test(sums_are_printed),
 	};

@@ -1,4 +1,4 @@
-/* Metrics against synthetic logs whose truth is known. */
+/* Tests metrics derived from synthetic logs with known calls. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,7 +8,7 @@
 
 #include "ci/tests/derive/metrics_maker.h"
 
-static void names_go_both_ways(void **state)
+static void names_convert_both_ways(void **state)
 {
 	enum metric m;
 
@@ -32,7 +32,7 @@ static void names_go_both_ways(void **state)
 	assert_int_equal(metric_from_name("any", &m), -ENOENT);
 }
 
-static void disk_calls_below_the_storage_alone_count(void **state)
+static void only_disk_calls_below_the_storage_count(void **state)
 {
 	struct maker k;
 	struct metrics *m;
@@ -56,7 +56,7 @@ static void disk_calls_below_the_storage_alone_count(void **state)
 			(const char *const[]){"write", "writev", "pwritev", "pwritev2", NULL};
 		*name; name++)
 		call(&k, 52, *name, 3, 1, 1 * MS);
-	call(&k, 51, "pread64", 3, -EIO, 5 * MS); /* failed: moved nothing */
+	call(&k, 51, "pread64", 3, -EIO, 5 * MS); /* failed: it moved no data */
 	call(&k, 51, "pwrite64", 3, -EROFS, 5 * MS);
 	call(&k, 51, "fsync", 3, 0, 5 * MS);
 	call(&k, 51, "pread64", 99, 4096, 5 * MS); /* never opened */
@@ -114,7 +114,7 @@ static void events_count_in_the_second_they_end_in(void **state)
 	metrics_free(m);
 }
 
-static void logs_add_up_and_nodes_keep_apart(void **state)
+static void logs_add_up_and_nodes_stay_separate(void **state)
 {
 	struct maker a, b;
 	struct metrics *m = new_metrics(10);
@@ -128,7 +128,7 @@ static void logs_add_up_and_nodes_keep_apart(void **state)
 	put(&a, &(struct record){.type = RECORD_LOST, .lost = {.start_ns = a.now, .count = 5}});
 	finish(&a, 5);
 	begin(&b);
-	call(&b, 51, "pread64", 3, 1, 1 * MS); /* fd 3 of the other log means nothing here */
+	call(&b, 51, "pread64", 3, 1, 1 * MS); /* fd 3 of the other log is unknown here */
 	open_file(&b, 3, "/srv/brick/a");
 	call(&b, 51, "pread64", 3, 1, 4 * MS);
 	finish(&b, 0);
@@ -163,7 +163,7 @@ static void memory_does_not_grow_with_connections(void **state)
 	m = read_log(&k, 0, 10, 0);
 	getrusage(RUSAGE_SELF, &after);
 	expect(m, METRIC_NSREAD, 0, 300000, 0.3);
-#ifndef __SANITIZE_ADDRESS__                                    /* it keeps what is freed */
+#ifndef __SANITIZE_ADDRESS__                                    /* it keeps freed memory */
 	assert_true(after.ru_maxrss - before.ru_maxrss < 4096); /* KiB */
 #endif
 	metrics_free(m);
@@ -214,10 +214,10 @@ static void no_servers_and_no_seconds_are_refused(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(names_go_both_ways),
-		cmocka_unit_test(disk_calls_below_the_storage_alone_count),
+		cmocka_unit_test(names_convert_both_ways),
+		cmocka_unit_test(only_disk_calls_below_the_storage_count),
 		cmocka_unit_test(events_count_in_the_second_they_end_in),
-		cmocka_unit_test(logs_add_up_and_nodes_keep_apart),
+		cmocka_unit_test(logs_add_up_and_nodes_stay_separate),
 		cmocka_unit_test(memory_does_not_grow_with_connections),
 		cmocka_unit_test(a_log_cut_short_is_an_error),
 		cmocka_unit_test(no_servers_and_no_seconds_are_refused),

@@ -1,6 +1,6 @@
 #!/bin/bash
-# Readings as a user meets them: listed, printed, seen by detectors, and not taken for service times; and what
-# 'culprit rescore --remeasure' refuses.
+# Readings for users: they are listed, printed, seen by detectors, and not treated as service times; and refusals of
+# 'culprit rescore --remeasure'.
 # shellcheck disable=SC2016
 cd "$(dirname "$0")/../../.." || exit 1
 . ci/tests/tap.sh
@@ -13,7 +13,7 @@ is() { [ "$1" = "$2" ] || { printf 'got:      %s\nexpected: %s\n' "$1" "$2"; ret
 exits() { local want=$1; shift; "$@" >"$tmp/out" 2>"$tmp/said"; is $? "$want" || { cat "$tmp/said"; return 1; }; }
 says() { grep -q -- "$1" "$tmp/said" || { cat "$tmp/said"; return 1; }; }
 
-# What there is
+# List
 names=$(sed -n 's/^\tX([A-Z_]*, "\([a-z_]*\)".*/\1/p' diag/record/reading.h)
 tcp=$(grep -c '^tcp_' <<<"$names")
 check "every reading is a metric; readings of sockets also exist for the client's end" \
@@ -22,7 +22,7 @@ check "... by name" is "$(for n in $names; do "$culprit" list metrics | grep -q 
 check "... in 80 columns" is "$("$culprit" list metrics | awk 'length > 80')" ""
 check "the list of all kinds leaves them out" is "$("$culprit" list | grep -c disk_queue_s)" 0
 
-# What was measured
+# Samples
 "$culprit" query --samples "$sampled" >"$tmp/all.csv"
 sqlite3 "$tmp/all.db" "CREATE TABLE sample (cell INTEGER, attempt INTEGER, metric TEXT, server TEXT, second INTEGER, count INTEGER, sum REAL, max REAL, bytes INTEGER)" \
 	".import --csv --skip 1 $tmp/all.csv sample"
@@ -34,7 +34,7 @@ check "the hog is visible in the victim's disk queue" \
 	is "$(sqlite3 "$tmp/all.db" "SELECT server FROM sample WHERE cell = 3 AND metric = 'disk_queue_s' GROUP BY 1 ORDER BY sum(sum) DESC LIMIT 1")" s2
 check "one cell and metric" is "$("$culprit" query --samples "$sampled" --cell 3 --metric disk_queue_s | cut -d, -f1,3 | sort -u | tr '\n' ' ')" \
 	"3,disk_queue_s cell,metric "
-check "a cell that is not there: 2" exits 2 "$culprit" query --samples "$sampled" --cell 99
+check "an unknown cell: 2" exits 2 "$culprit" query --samples "$sampled" --cell 99
 check "... and says so" says "no confirmed cell 99"
 check "an unknown metric: 2" exits 2 "$culprit" query --samples "$sampled" --metric dreads
 check "--help" exits 0 "$culprit" query --samples --help
@@ -63,11 +63,11 @@ perl -e 'print "time,server,metric,value\n"; for my $t (0 .. 59) { for my $s (1 
 	my $slow = $t >= 30 && $s == 2 ? 100 : 1;
 	print "$t,s$s,$_,", ($slow + ($t * 7 + $s) % 3 / 10), "\n" for "latency", "disk_queue_s" } }' >"$tmp/other.csv"
 "$culprit" diagnose --csv "$tmp/other.csv" --train-until 30 --json >"$tmp/said"
-check "a metric by the name of a reading is no service time" is "$(grep -o '"metric": "[a-z_]*"' "$tmp/said" | sort -u | tr -d '\n')" \
+check "a metric with a reading's name is not a service time" is "$(grep -o '"metric": "[a-z_]*"' "$tmp/said" | sort -u | tr -d '\n')" \
 	'"metric": "any""metric": "latency"'
-check "... and others are" says '"s2"'
+check "... and another name is" says '"s2"'
 
-# Measuring again, from traces that 'remeasure_test' makes, and what cannot be
+# Measuring again, from traces that 'remeasure_test' makes, and refusals
 "${culprit%/*}/tests/store/remeasure_test" make "$tmp"
 "$culprit" rescore --remeasure "$tmp/run" --detector "$tmp/deepest.lua" >"$tmp/table" 2>"$tmp/said"
 check "remeasure: it ends well" is $? 0
@@ -80,7 +80,7 @@ check "several runs: 2" exits 2 "$culprit" rescore --remeasure "$tmp/run" "$tmp/
 check "remeasure --help" exits 0 "$culprit" rescore --remeasure --help
 check "a corpus has no traces: 2" exits 2 "$culprit" rescore --remeasure "$sampled"
 check "... with one sentence as the reason" says "is a corpus: the traces are not in it"
-check "... and nothing is left in it" is "$(ls "$sampled")" run.db.gz
+check "... and stays unchanged" is "$(ls "$sampled")" run.db.gz
 cp -r results/runs/errors-20261121 "$tmp/old"
 before=$(sha256sum <"$tmp/old/run.db")
 check "a run without the inputs it needs: 2" exits 2 "$culprit" rescore --remeasure "$tmp/old"

@@ -1,4 +1,4 @@
-/* Metrics from a sampler's log: a server's own readings, and what its clients' ends say of it. */
+/* Tests metrics from samplers' logs: a server's own readings, and those of its clients about it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -127,7 +127,7 @@ static struct metrics *measure_new(void)
 	return m;
 }
 
-/* Adds the log of server 'self' of 'list', or (-1) of a client. */
+/* Adds the log of server 'self' of 'list', or of a client (-1). */
 static void add_to(struct metrics *m, struct log_writer *w, const struct stream_server *list,
 	size_t n, int32_t self, int64_t offset_ms)
 {
@@ -181,7 +181,7 @@ static void a_servers_readings_are_its_metrics(void **state)
 	(void)state;
 	put(w, 0, READING_DISK_QUEUE, 1, 0.25, 0.25);
 	put(w, 0, READING_CPU_BUSY, 2, 1.25, 0.75);
-	put_thing(w, READING_CPU_BUSY, "cpu0", 0.75); /* in the sum already */
+	put_thing(w, READING_CPU_BUSY, "cpu0", 0.75); /* already in the sum */
 	put_thing(w, READING_CPU_BUSY, "cpu1", 0.5);
 	put_thing(w, READING_NIC_SENT, "eth0", 0.5);
 	put(w, 0, READING_NIC_DROPPED, 1, 0, 0);
@@ -189,14 +189,15 @@ static void a_servers_readings_are_its_metrics(void **state)
 	add(m, w, 1, 0);
 	expect(m, METRIC_DISK_QUEUE, 1, 0, 1, 0.25, 0.25);
 	expect(m, METRIC_CPU_BUSY, 1, 0, 2, 1.25, 0.75);
-	expect(m, METRIC_NIC_DROPPED, 1, 0, 1, 0, 0); /* nothing dropped is a sample */
+	expect(m, METRIC_NIC_DROPPED, 1, 0, 1, 0, 0); /* no drops: a sample of 0 */
 	expect(m, METRIC_DISK_QUEUE, 1, 2, 1, 4, 4);
-	assert_null(find(m, METRIC_DISK_QUEUE, 1, 1)); /* a second that was not read is none */
-	assert_int_equal(metrics_samples(m, &s), 4);   /* and the other server has none at all */
+	/* a second without a reading has no sample */
+	assert_null(find(m, METRIC_DISK_QUEUE, 1, 1));
+	assert_int_equal(metrics_samples(m, &s), 4); /* and the other server has no sample */
 	metrics_free(m);
 }
 
-static void a_servers_clients_are_counted_and_the_largest_kept(void **state)
+static void clients_are_counted_and_the_largest_is_kept(void **state)
 {
 	struct metrics *m = measure_new();
 	struct log_writer *w = begin();
@@ -207,16 +208,16 @@ static void a_servers_clients_are_counted_and_the_largest_kept(void **state)
 	put_peer(w, 0, READING_TCP_RETRANSMITTED, "10.0.0.33", 0, 1, 2);
 	put_peer(w, 0, READING_TCP_RTT, "10.0.0.31", 0, 1, 0.001);
 	put_peer(w, 0, READING_TCP_RTT, "10.0.0.32", 0, 2, 0.006);
-	/* A connection that the server made itself is none of its clients'. */
+	/* A connection made by the server does not count among its clients. */
 	put_peer(w, 0, READING_TCP_RETRANSMITTED, "10.0.0.2", 24007, 1, 100);
 	add(m, w, 0, 0);
 	expect(m, METRIC_TCP_RETRANSMITTED, 0, 0, 3, 12, 9);
-	expect(m, METRIC_TCP_RTT, 0, 0, 2, 0.004, 0.003); /* of two sockets the mean */
+	expect(m, METRIC_TCP_RTT, 0, 0, 2, 0.004, 0.003); /* the mean of two sockets */
 	assert_null(find(m, METRIC_CLIENT_TCP_RETRANSMITTED, 1, 0));
 	metrics_free(m);
 }
 
-static void clients_logs_add_up_at_the_server_that_they_use(void **state)
+static void clients_logs_add_up_at_their_server(void **state)
 {
 	struct metrics *m = measure_new();
 	struct log_writer *w;
@@ -224,13 +225,13 @@ static void clients_logs_add_up_at_the_server_that_they_use(void **state)
 
 	(void)state;
 	w = begin();
-	put(w, 0, READING_CPU_BUSY, 2, 2,
-		1); /* how the client itself is doing is nobody's metric */
+	put(w, 0, READING_CPU_BUSY, 2, 2, 1); /* the client's own state is in no metric */
 	put_peer(w, 0, READING_TCP_OUT_OF_ORDER, "10.0.0.1", 24007, 1, 5);
 	put_peer(w, 0, READING_TCP_OUT_OF_ORDER, "10.0.0.2", 24007, 1, 0);
 	put_peer(w, 0, READING_TCP_OUT_OF_ORDER, "10.0.0.1", 22, 1, 1000); /* another service */
 	put_peer(
-		w, 0, READING_TCP_OUT_OF_ORDER, "10.0.0.9", 24007, 1, 1000); /* no server of ours */
+		/* not a server of the run */
+		w, 0, READING_TCP_OUT_OF_ORDER, "10.0.0.9", 24007, 1, 1000);
 	put_peer(w, 0, READING_TCP_OUT_OF_ORDER, "10.0.0.1", 0, 1,
 		1000); /* a connection to this client */
 	add(m, w, -1, 0);
@@ -243,7 +244,7 @@ static void clients_logs_add_up_at_the_server_that_they_use(void **state)
 	metrics_free(m);
 }
 
-static void a_second_goes_to_the_one_it_overlaps_most(void **state)
+static void a_reading_counts_in_the_second_it_overlaps_most(void **state)
 {
 	static const struct {
 		int64_t ms, offset_ms;
@@ -266,7 +267,7 @@ static void a_second_goes_to_the_one_it_overlaps_most(void **state)
 	}
 }
 
-/* Sums of decimal fractions are made decimal fractions again; whole numbers are left alone. */
+/* Sums of decimal fractions are rounded to decimal fractions; whole numbers stay unchanged. */
 static void readings_are_rounded_to_a_billionth(void **state)
 {
 	struct metrics *m = measure_new();
@@ -283,7 +284,7 @@ static void readings_are_rounded_to_a_billionth(void **state)
 	metrics_free(m);
 }
 
-/* Every reading there is, through the log and back. */
+/* Every reading passes through the log and back. */
 static void every_reading_arrives(void **state)
 {
 	struct metrics *m = measure_new();
@@ -314,8 +315,8 @@ static void every_reading_arrives(void **state)
 	metrics_free(m);
 }
 
-/* Neither the metrics nor the servers of which nothing was read cost anything. */
-static void memory_is_for_what_there_is(void **state)
+/* Metrics and servers without readings cost no memory. */
+static void memory_grows_only_with_readings(void **state)
 {
 	enum { MANY = 1000, HOUR = 3600 };
 	struct stream_server *many = calloc(MANY, sizeof(*many));
@@ -354,12 +355,12 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_servers_readings_are_its_metrics),
-		cmocka_unit_test(a_servers_clients_are_counted_and_the_largest_kept),
-		cmocka_unit_test(clients_logs_add_up_at_the_server_that_they_use),
-		cmocka_unit_test(a_second_goes_to_the_one_it_overlaps_most),
+		cmocka_unit_test(clients_are_counted_and_the_largest_is_kept),
+		cmocka_unit_test(clients_logs_add_up_at_their_server),
+		cmocka_unit_test(a_reading_counts_in_the_second_it_overlaps_most),
 		cmocka_unit_test(readings_are_rounded_to_a_billionth),
 		cmocka_unit_test(every_reading_arrives),
-		cmocka_unit_test(memory_is_for_what_there_is),
+		cmocka_unit_test(memory_grows_only_with_readings),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -597,7 +597,7 @@ static void heads_are_refused(void **state)
 		"'value'; did you mean 'disk'?");
 	refuses("time,disk,value\n", &none, "x.csv:1: there is no column 'rack'; the columns are");
 	refuses("time,disk,value\n", &twice, "x.csv:1: column 'disk' cannot be two things");
-	refuses("time,a,b,a\n", NULL, "x.csv:1: column 'a' stands twice");
+	refuses("time,a,b,a\n", NULL, "x.csv:1: column 'a' occurs twice");
 	refuses("time,metric,value\n", NULL, "x.csv:1: there is no column of members");
 	refuses("time,disk,metric\n", NULL, "x.csv:1: there is a column 'metric' of metrics");
 }
