@@ -1,5 +1,5 @@
 /*
- * Comparing addresses with services, and paths with folders.
+ * Compares addresses with services, and paths with folders.
  */
 #ifndef CULPRIT_DIAG_RECORD_ADDRESS_H
 #define CULPRIT_DIAG_RECORD_ADDRESS_H
@@ -12,14 +12,13 @@
 bool address_is_service(
 	const struct sockaddr_storage *socket, const struct sockaddr_storage *service);
 
-/* The same host, whatever the ports? */
+/* Same host, with any ports? */
 bool address_is_same_host(const struct sockaddr_storage *a, const struct sockaddr_storage *b);
 
-/* In host order; 0: none, or another family. */
+/* The port in host order; 0: no port, or another family. */
 unsigned address_port(const struct sockaddr_storage *a);
 
-/* Does 'path' (may be NULL) lie below 'folder', which has no slash at its end? Nothing lies below
- * "". */
+/* Is 'path' (may be NULL) below 'folder', which has no slash at its end? No path is below "". */
 bool path_is_below(const char *path, const char *folder);
 
 #endif

@@ -6,7 +6,7 @@
 
 #include "diag/record/layout.h"
 
-/* Bytes of the file that nobody has taken. Where the file system knows no holes: all of them. */
+/* Bytes of the file that no reader has taken. On file systems without holes: all bytes. */
 static uint64_t held_bytes(int fd)
 {
 	const off_t size = lseek(fd, 0, SEEK_END);
@@ -43,10 +43,10 @@ bool log_bound_drops(struct log_bound *b, const struct record *rec)
 
 bool log_bound_tell(struct log_bound *b, struct record *lost, bool now)
 {
-	if (b->dropped == b->told || (b->full && !now))
+	if (b->dropped == b->reported || (b->full && !now))
 		return false;
 	*lost = (struct record){.type = RECORD_LOST,
-		.lost = {.start_ns = b->last_ns, .count = b->dropped - b->told}};
-	b->told = b->dropped;
+		.lost = {.start_ns = b->last_ns, .count = b->dropped - b->reported}};
+	b->reported = b->dropped;
 	return true;
 }

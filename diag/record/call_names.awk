@@ -1,5 +1,5 @@
-# Reads `cpp -dM` of a unistd.h; writes {number, "name"}, by number, as one macro.
-# A __NR_lseek may stand for a __NR3264_lseek, which is the number.
+# Reads `cpp -dM` of a unistd.h; writes {number, "name"}, sorted by number, as one macro.
+# __NR_lseek may be defined as __NR3264_lseek, which has the number.
 BEGIN { print "#define CALL_NAMES_" arch " \\" }
 $1 == "#define" && $2 ~ /^__NR(3264)?_/ && NF == 3 { value[$2] = $3 }
 END {

@@ -10,11 +10,11 @@
  * the Makefile takes from the kernel's headers. */
 #include "call_names.h"
 
-/* What the headers do not say. Calls that are not here have a name and nothing else. */
+/* Classes and arguments, which the headers lack. Calls that are not listed have only a name. */
 static const struct meaning {
 	const char *names, *args; /* the names are separated by spaces */
 	enum call_class class;
-	/* Its descriptor arguments: which are fd and fd2. */
+	/* Which descriptor arguments are fd and fd2. */
 	enum { BOTH, SWAPPED, FIRST, NONE } about;
 } meanings[] = {
 	{"read", "f fd,p buf,d count", CALL_READ},
@@ -212,7 +212,7 @@ static struct call_arch archs[] = {
 	{.arch = "aarch64", .names = names_aarch64, .n = COUNT(names_aarch64)},
 };
 
-/* Counts the arguments, and notes which are descriptors, paths and positions. */
+/* Counts the arguments, and notes which are descriptors, paths and offsets. */
 static void read_args(struct call_info *info, const char *args)
 {
 	int8_t n = 0;
@@ -231,7 +231,6 @@ static void read_args(struct call_info *info, const char *args)
 	info->n_args = n;
 }
 
-/* Is 'name' one of 'names'? */
 static bool calls_is_among(const char *name, const char *names)
 {
 	size_t n = strlen(name), length;
@@ -276,7 +275,7 @@ static void calls_describe(struct call_info *info, const char *name)
 		info->flags = -1;
 }
 
-/* Before main, so that tables need no lock. */
+/* Runs before main, so that the tables need no lock. */
 __attribute__((constructor)) static void fill(void)
 {
 	for (size_t a = 0; a < COUNT(archs); a++)

@@ -1,6 +1,6 @@
 /*
- * System calls by number: name, class, and what the arguments are. The numbers come from the
- * kernel's headers at build time.
+ * System calls by number: name, class and arguments. The numbers come from the kernel's headers at
+ * build time.
  */
 #ifndef CULPRIT_DIAG_RECORD_CALLS_H
 #define CULPRIT_DIAG_RECORD_CALLS_H
@@ -24,15 +24,15 @@ struct call_info {
 	const char *name;
 	enum call_class class;
 	/* Indexes of arguments, or -1: descriptors, paths (two of rename, link, symlink ...), and
-	 * the position in the file at which a read or write begins. */
+	 * the file offset of a read or write. */
 	int8_t fd, fd2, path, path2, offset;
 	/* Of a receive: the argument with MSG_PEEK and MSG_TRUNC, or -1. */
 	int8_t flags;
 	bool messages; /* its result is a number of messages: sendmmsg recvmmsg */
-	int8_t n_args; /* -1: not known */
-	/* Arguments, "LETTER NAME" separated by commas, or NULL if not known. The letter is the
-	 * type: f descriptor, F directory descriptor (may be AT_FDCWD), d decimal, x hex, o octal,
-	 * O open's flags, p address, n address of a path, q position in the file, s signal. */
+	int8_t n_args; /* -1: unknown */
+	/* Arguments, "LETTER NAME" separated by commas, or NULL if unknown. The letter is the type:
+	 * f descriptor, F directory descriptor (may be AT_FDCWD), d decimal, x hex, o octal, O
+	 * open's flags, p address, n address of a path, q position in the file, s signal. */
 	const char *args;
 };
 
@@ -41,7 +41,7 @@ struct call_arch;
 /* Table of an architecture ("x86_64", "aarch64"), or NULL for others. */
 const struct call_arch *call_arch(const char *arch);
 
-/* Call 'nr', or NULL if there is none. O(1). */
+/* Call 'nr', or NULL if unknown. O(1). */
 const struct call_info *call_info(const struct call_arch *arch, uint32_t nr);
 
 /* Shorthands: name of a number, or NULL; number of a name, or -1. */

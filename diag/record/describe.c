@@ -31,8 +31,8 @@ const char *call_error_name(int64_t result)
 	return result < 0 && result >= -4095 ? strerrorname_np((int)-result) : NULL;
 }
 
-/* Index of the folder's descriptor that path argument 'path' is relative to, or -1: it stands right
- * before it. */
+/* Index of the descriptor argument that path argument 'path' is relative to: the argument before
+ * it; -1: none. */
 static int folder_of(const struct call_info *info, int path)
 {
 	const char *at = info->args;
@@ -108,9 +108,9 @@ static const struct {
 	const char *name, *text;
 } unseen[UNSEEN_COUNT] = {
 	[UNSEEN_RINGS] = {"rings",
-		"calls of io_uring; what they read and write cannot be seen by this tracer here"},
+		"calls of io_uring, whose reads and writes this tracer cannot see here"},
 	[UNSEEN_REQUESTS] = {"requests",
-		"requests of io_uring that are no read, write or fsync of a file or device"},
+		"requests of io_uring except reads, writes and fsyncs of files and devices"},
 	[UNSEEN_MAPPINGS] = {"mappings",
 		"shared mappings of files, which are read and written without calls"},
 	[UNSEEN_FOREIGN] = {"32-bit calls",
@@ -129,7 +129,7 @@ const char *unseen_text(unsigned what)
 	return what < UNSEEN_COUNT ? unseen[what].text : "?";
 }
 
-/* Index of the argument of this letter and name, or -1. */
+/* Index of the argument with this letter and name, or -1. */
 static int argument(const char *args, const char *wanted)
 {
 	size_t n = strlen(wanted);
@@ -221,7 +221,7 @@ const char *open_flags_text(const struct stream *s, uint64_t flags, char out[OPE
 			n += (size_t)snprintf(out + n, OPEN_FLAGS_TEXT - n, "|%s", names[i].name);
 			flags &= ~names[i].bits;
 		}
-	if (flags & ~0x8000ull) /* O_LARGEFILE, which the C library adds by itself */
+	if (flags & ~0x8000ull) /* O_LARGEFILE, which the C library adds */
 		snprintf(out + n, OPEN_FLAGS_TEXT - n, "|0x%llx",
 			(unsigned long long)(flags & ~0x8000ull));
 	return out;

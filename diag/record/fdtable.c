@@ -1,4 +1,4 @@
-/* Tracks what each descriptor of each process refers to. */
+/* Tracks which object each descriptor of each process refers to. */
 #include "diag/record/fdtable.h"
 
 #include <errno.h>

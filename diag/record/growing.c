@@ -1,4 +1,4 @@
-/* Tells by a lock whether a log is still being written. */
+/* Uses a lock to show whether a log is still being written. */
 #include "diag/record/growing.h"
 
 #include <fcntl.h>
@@ -7,7 +7,7 @@
 #include "harness/base/auto.h"
 
 /* Locks of an open file description (Linux 3.15), not of a process: a reader in the writer's own
- * process sees them as well, and closing another descriptor of the file does not drop them. */
+ * process also sees them, and closing another descriptor of the file does not drop them. */
 void log_hold(int fd)
 {
 	struct flock all = {.l_type = F_WRLCK, .l_whence = SEEK_SET};

@@ -1,4 +1,4 @@
-/* Reads a trace log: head, blocks, records, and where it is damaged. */
+/* Reads a trace log: head, blocks and records, and reports damage with its place. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -13,20 +13,21 @@ struct log_reader {
 	int fd;
 	char *path;
 	uint64_t base;   /* where the log begins in its file */
-	uint64_t offset; /* of the block; from 'base' on */
-	uint64_t next;   /* of the next block */
+	uint64_t offset; /* of the current block, from 'base' */
+	uint64_t next;   /* of the next block, from 'base' */
 	enum log_detail detail;
 	const uint8_t *pos, *end;
-	uint32_t block_left; /* records of the block that are still to come */
-	bool whole, needy;   /* MOVED: the block is read whole; it has calls that need that */
+	uint32_t block_left; /* records of the block still to be read */
+	/* MOVED: 'whole': the block is read whole; 'needy': it has calls that need that. */
+	bool whole, needy;
 	uint64_t records;
 	bool ended; /* the END record has been read */
 	struct log_head head;
 	const struct call_arch *arch;
 	struct layout_state state;
 	struct record rec;
-	/* More than a block: a call's fields are read as eight bytes each, masked, and checked
-	 * against the end of the block only after the last one. */
+	/* More than a block: a call's fields are read as eight bytes each and masked, and only the
+	 * last one is checked against the end of the block. */
 	uint8_t block[LAYOUT_BLOCK_HEAD + LAYOUT_PAYLOAD + 8 * (LAYOUT_FIELDS + 1)];
 };
 
@@ -173,7 +174,7 @@ static int damaged(const struct log_reader *r, uint64_t at, const char *what, st
 		r->path, (unsigned long long)at, (unsigned long long)r->records, what);
 }
 
-/* The block at 'at' into r->block. 1; 0: only '*got' bytes of it are there. */
+/* Reads the block at 'at' into r->block. 1: done; 0: the file has only '*got' bytes of it. */
 static int load_block(struct log_reader *r, uint64_t at, uint64_t *got, struct err *e)
 {
 	uint32_t payload;
@@ -194,7 +195,7 @@ static int load_block(struct log_reader *r, uint64_t at, uint64_t *got, struct e
 	return n == (ssize_t)payload;
 }
 
-/* As load_block, but an error where the log is cut short. 0: it is being written. */
+/* Like load_block, but with an error if the log is cut short. 0: it is still being written. */
 static int load_or_wait(struct log_reader *r, uint64_t at, struct err *e)
 {
 	uint64_t got;
@@ -205,7 +206,7 @@ static int load_or_wait(struct log_reader *r, uint64_t at, struct err *e)
 
 		if (back && log_is_held(r->fd))
 			return 0;
-		/* Its writer may have ended it since it was read. */
+		/* Its writer may have ended it after the first read. */
 		if (!back || i)
 			return cut_short(r, at + got, e);
 		rc = load_block(r, at, &got, e);
@@ -213,7 +214,7 @@ static int load_or_wait(struct log_reader *r, uint64_t at, struct err *e)
 	return rc;
 }
 
-/* Reads a block. 1: done; 0: the end of the log, or of what has been written so far. */
+/* Reads the next block. 1: done; 0: end of the log, or of the part written so far. */
 static int next_block(struct log_reader *r, struct err *e)
 {
 	const uint64_t at = r->next;
@@ -237,18 +238,18 @@ static int next_block(struct log_reader *r, struct err *e)
 		return damaged(r, at, "a block is missing before this one", e);
 	r->block_left = bytes_get32(r->block + 8);
 	if (!r->block_left)
-		return damaged(r, at, "a block without records", e);
+		return damaged(r, at, "the block has no records", e);
 	r->offset = at;
 	r->next = at + LAYOUT_BLOCK_HEAD + payload;
 	r->pos = r->block + LAYOUT_BLOCK_HEAD;
 	r->end = r->pos + payload;
 	memset(&r->state, 0, sizeof(r->state));
-	r->whole = r->needy; /* such blocks follow each other */
+	r->whole = r->needy; /* blocks with such calls follow one another */
 	r->needy = false;
 	return 1;
 }
 
-/* The getters return false if the block ends first, or the value is out of range. */
+/* The getters return false if the block ends first or the value is out of range. */
 static bool get_varint(struct log_reader *r, uint64_t *out)
 {
 	return bytes_get_varint(&r->pos, r->end, out);
@@ -322,7 +323,7 @@ static bool get_seq(struct log_reader *r, uint64_t *out)
 	return true;
 }
 
-/* A path that may be missing. */
+/* Reads a path; NULL for length 0. */
 static bool get_path(struct log_reader *r, const char **out)
 {
 	uint8_t zero;
@@ -393,14 +394,14 @@ static bool get_cpu(struct log_reader *r)
 	return true;
 }
 
-/* What comes after the offset was added in this version, or in one before. */
+/* Does this version know the fields after the offset? */
 static bool more_is_known(const struct log_reader *r, uint8_t how)
 {
 	return !(how & MORE_ALL) || r->head.version >= LAYOUT_CAUSAL ||
 		(r->head.version >= LAYOUT_FLOWS && !(how & MORE_CPU));
 }
 
-/* Offset, or what was asked for; position, head and processor time. */
+/* Reads the offset or the asked length; position, head and processor time. */
 static bool get_more(struct log_reader *r, int64_t *next)
 {
 	uint8_t how;
@@ -427,7 +428,7 @@ static const uint64_t mask[9] = {
 
 enum { FIELDS_ALWAYS = 6 }; /* of a call: those before its arguments */
 
-/* Passes over what get_more and two get_path read. */
+/* Skips what get_more and two get_path would read. */
 static bool skip_more(struct log_reader *r)
 {
 	uint64_t ignored;
@@ -449,14 +450,14 @@ static bool skip_more(struct log_reader *r)
 	return !(how & MORE_CPU) || (get_varint(r, &ignored) && get_varint(r, &ignored));
 }
 
-/* The sum of the twelve sizes, each of four bits and 8 at most. */
+/* The sum of the twelve sizes of four bits, each at most 8. */
 static unsigned sum_of_sizes(uint64_t sizes)
 {
 	sizes = (sizes & 0x0f0f0f0f0f0f) + (sizes >> 4 & 0x0f0f0f0f0f0f);
 	return (unsigned)(sizes * 0x010101010101 >> 40 & 0xff);
 }
 
-/* The word that a call begins with, and its number. */
+/* Reads a call's control word and its number. */
 static bool get_control(struct log_reader *r, const uint8_t **at, uint64_t *control)
 {
 	struct record_call *c = &r->rec.call;
@@ -475,7 +476,7 @@ static bool get_control(struct log_reader *r, const uint8_t **at, uint64_t *cont
 	return true;
 }
 
-/* A call without what takes its arguments. */
+/* Reads a call without the parts that need its arguments. */
 static bool get_call_brief(struct log_reader *r)
 {
 	struct layout_state *st = &r->state;
@@ -525,7 +526,8 @@ static bool get_call(struct log_reader *r)
 	if (!get_control(r, &p, &control))
 		return false;
 	sizes = control >> 4;
-	/* No size is above 8: bit 3 of four is set only if the other three are not. */
+	/* Rejects sizes above 8: bit 3 of a size may be set only if its other three bits are
+	 * not. */
 	if (((sizes & 0x777777777777) + 0x777777777777) & sizes & 0x888888888888)
 		return false;
 #pragma GCC unroll 12
@@ -751,7 +753,7 @@ static bool get_end(struct log_reader *r)
 
 static bool get_record(struct log_reader *r);
 
-/* Reads again what has been read of the block, so that arguments are known from here on. */
+/* Rereads the block from its start, so that arguments are known from here on. */
 static void read_whole(struct log_reader *r)
 {
 	const uint8_t *at = r->pos;
@@ -761,7 +763,7 @@ static void read_whole(struct log_reader *r)
 	r->pos = r->block + LAYOUT_BLOCK_HEAD;
 	while (r->pos < at && get_record(r))
 		;
-	r->rec.type = RECORD_CALL; /* the one at hand */
+	r->rec.type = RECORD_CALL; /* the current record */
 }
 
 static bool get_call_moved(struct log_reader *r)
@@ -822,7 +824,7 @@ int log_next(struct log_reader *r, const struct record **rec, struct err *e)
 	at = r->pos;
 	if (at == r->end || !get_record(r)) {
 		r->pos = at;
-		return damaged(r, r->offset + (uint64_t)(at - r->block), "no such record", e);
+		return damaged(r, r->offset + (uint64_t)(at - r->block), "unknown record type", e);
 	}
 	r->block_left--;
 	r->rec.number = ++r->records;

@@ -1,11 +1,11 @@
-/* What all types of record have in common: times, process, thread. */
+/* Gives access to fields common to all record types: times, process, thread. */
 #include "diag/record/record.h"
 
 #include <stddef.h>
 #include <string.h>
 #include <sys/un.h>
 
-/* Where each type keeps its start, process and thread; 0: it has none. */
+/* Offsets of start, process and thread in each type; 0: no such field. */
 static const struct {
 	uint8_t start, pid, tid;
 } places[] = {

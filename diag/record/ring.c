@@ -1,4 +1,4 @@
-/* Keeps the last blocks of a log in memory, and what they need of earlier ones. */
+/* Keeps the last blocks of a log in memory, with the state that they need from earlier blocks. */
 #include "diag/record/ring.h"
 
 #include <errno.h>
@@ -8,7 +8,7 @@
 
 #include "diag/record/fdtable.h"
 
-/* A record that says what descriptors, processes or threads there are, or what is recorded. */
+/* A copy of a record of a descriptor, a process, a thread or a mark. */
 struct note {
 	struct note *next;
 	struct record rec;
@@ -21,11 +21,11 @@ struct answer_cache {
 	uint64_t lost;
 	int64_t end_ns; /* of its newest record */
 	uint32_t records;
-	size_t size, bytes; /* of the payload; with the notes */
+	size_t size, bytes; /* size: of the payload; bytes: with the notes */
 	uint8_t payload[];
 };
 
-/* As of the blocks that were dropped. */
+/* State at the end of the dropped blocks. */
 struct thread {
 	uint32_t tid;
 	struct record_process now;
@@ -36,14 +36,14 @@ struct log_ring {
 	int64_t keep_ns, newest_ns;
 	size_t most_bytes, bytes;
 	struct answer_cache *first, *last;
-	/* Of the block that is being filled. */
+	/* Of the block being filled. */
 	struct note *notes, **next_note;
 	size_t note_bytes;
 	uint64_t lost;
 	int64_t end_ns;
 	struct fdtable *fds;
 	void *threads;     /* tsearch, by tid */
-	struct note *mark; /* the last one; or NULL */
+	struct note *mark; /* the last mark; or NULL */
 };
 
 struct log_ring *log_ring_new(int64_t keep_ns, size_t most_bytes)
@@ -108,7 +108,7 @@ static const char *ring_text_of(const struct record *rec)
 	return text ? text : "";
 }
 
-/* A copy with its text; NULL: out of memory. */
+/* Copies a record with its text; NULL: out of memory. */
 static struct note *note_new(const struct record *rec)
 {
 	const size_t size = strlen(ring_text_of(rec)) + 1;
@@ -187,7 +187,7 @@ static int apply_mark(struct log_ring *r, const struct note *n)
 	return 0;
 }
 
-/* Its notes become part of what holds. -ENOMEM: they do not, but the block is gone all the same. */
+/* Drops the oldest block and applies its notes to the state. -ENOMEM: drops it without them. */
 static int drop_first(struct log_ring *r)
 {
 	struct answer_cache *k = r->first;
@@ -248,7 +248,7 @@ int log_ring_take(struct log_ring *r, const uint8_t *payload, size_t size, uint3
 struct replay {
 	const struct log_ring *r;
 	const struct log_ring_sink *sink;
-	bool leaders; /* processes first, for threads and descriptors to be of one */
+	bool leaders; /* processes first: threads and descriptors need theirs */
 	int rc;
 };
 

@@ -1,7 +1,7 @@
 /*
- * A flight recorder: the last blocks of a log, in memory, and what they need of the ones that were
- * dropped: which processes, threads and descriptors there were, and the last mark. log.h offers it
- * to tracers.
+ * A flight recorder: the last blocks of a log in memory, with the state that they need from the
+ * dropped ones: processes, threads and descriptors, and the last mark. Tracers use it through
+ * log.h.
  */
 #ifndef CULPRIT_DIAG_RECORD_RING_H
 #define CULPRIT_DIAG_RECORD_RING_H
@@ -12,20 +12,20 @@
 
 struct log_ring;
 
-/* Keeps the blocks of the last 'keep_ns' up to the newest record, but no more than 'most_bytes'.
- * NULL: out of memory. */
+/* Keeps the blocks of the last 'keep_ns' up to the newest record, but at most 'most_bytes'. NULL:
+ * out of memory. */
 struct log_ring *log_ring_new(int64_t keep_ns, size_t most_bytes);
 void log_ring_free(struct log_ring *r); /* NULL is fine */
 
-/* Tells of a record of the block that is being filled. 0 or -ENOMEM: then what is kept is no whole
- * log any more. */
+/* Notes a record of the block being filled. 0 or -ENOMEM: then the kept blocks are no complete log
+ * any more. */
 int log_ring_note(struct log_ring *r, const struct record *rec);
 
-/* Takes that block, now full; its payload is copied. 0 or -ENOMEM, as log_ring_note. */
+/* Takes that block, now full; copies its payload. 0 or -ENOMEM, as log_ring_note. */
 int log_ring_take(struct log_ring *r, const uint8_t *payload, size_t size, uint32_t records);
 
-/* How to write it again: what was dropped but still holds, as records; then the blocks. Both
- * functions return 0 or a negative errno, which ends it and is returned. */
+/* Writes the log again: first the state from the dropped blocks, as records; then the blocks. If a
+ * function returns a negative errno, this ends and returns it. */
 struct log_ring_sink {
 	int (*record)(void *ctx, struct record *rec);
 	int (*block)(void *ctx, const uint8_t *payload, size_t size, uint32_t records);
@@ -33,10 +33,10 @@ struct log_ring_sink {
 };
 int log_ring_replay(const struct log_ring *r, const struct log_ring_sink *sink);
 
-/* Records that were lost, by the LOST records of the blocks that are kept. */
+/* Lost records, from the LOST records of the kept blocks. */
 uint64_t log_ring_lost(const struct log_ring *r);
 
-/* Bytes that it holds now, the dropped ones' descriptors not counted. */
+/* Bytes that it holds now, without the state from dropped blocks. */
 size_t log_ring_bytes(const struct log_ring *r);
 
 #endif

@@ -1,4 +1,4 @@
-/* Reads one log and tells consumers what each record is about. */
+/* Reads one log and gives each record to consumers, with its meaning for the cluster. */
 #include "diag/record/stream.h"
 
 #include <errno.h>
@@ -15,11 +15,11 @@
 enum { STREAM_CALLS = 1024, PORTS = 65536 };
 
 struct stream {
-	struct log_reader *log; /* NULL: it reads 'source' */
+	struct log_reader *log; /* NULL: reads 'source' */
 	struct stream_source source;
 	struct log_head head;    /* of 'source' */
-	struct stream_item item; /* the record at hand */
-	bool at_hand;            /* ... is not yet applied */
+	struct stream_item item; /* the current record */
+	bool at_hand;            /* 'item' is not applied yet */
 	char *path, *folder; /* 'folder': storage or mount, without slashes at its end; "": none */
 	struct stream_spec spec;
 	const struct call_arch *arch;
@@ -36,11 +36,11 @@ struct stream {
 
 	struct stream_thread *threads, *current; /* 'current': of the last call */
 	size_t n_used, room;
-	struct map by_tid; /* place in 'threads', plus 1 */
+	struct map by_tid; /* index in 'threads', plus 1 */
 
 	uint32_t *free_ids, n_free, n_ids;
 
-	bool *listens; /* by port: a traced process listens there. NULL: nobody asks for it */
+	bool *listens; /* by port: a traced process listens there. NULL: not needed */
 };
 
 static struct stream_thread *find_thread(const struct stream *s, uint32_t tid)
@@ -50,7 +50,7 @@ static struct stream_thread *find_thread(const struct stream *s, uint32_t tid)
 	return i ? &s->threads[i - 1] : NULL;
 }
 
-/* Drops the threads that are gone, and makes room for as many as are left. */
+/* Removes ended threads and makes room for as many as remain. */
 static void stream_make_room(struct stream *s)
 {
 	size_t kept = 0, room = 64;
@@ -72,7 +72,7 @@ static void stream_make_room(struct stream *s)
 	s->current = NULL;
 }
 
-/* The thread's entry, made if there is none. */
+/* The thread's entry; adds one if needed. */
 static struct stream_thread *thread_of(struct stream *s, uint32_t tid)
 {
 	struct stream_thread *t = find_thread(s, tid);
@@ -97,8 +97,8 @@ static int stream_make(
 
 	if (spec->owner == OWNER_SERVER &&
 		(spec->index < 0 || (size_t)spec->index >= spec->n_servers))
-		return err_set(e, -EINVAL, "'%s': there is no server %d among %zu", path,
-			spec->index, spec->n_servers);
+		return err_set(e, -EINVAL, "'%s': no server %d of %zu", path, spec->index,
+			spec->n_servers);
 	s = alloc_zero(1, sizeof(*s));
 	s->spec = *spec;
 	if (spec->owner == OWNER_SERVER && spec->servers[spec->index].storage)
@@ -119,7 +119,7 @@ static int stream_make(
 	return 0;
 }
 
-/* The head is known. */
+/* Call when the head is known. */
 static void look_up_calls(struct stream *s)
 {
 	s->arch = call_arch(stream_head(s)->arch);
@@ -250,7 +250,7 @@ static bool is_server(const struct stream *s, const struct sockaddr_storage *rem
 	return false;
 }
 
-/* Is it a client's? 'accepted': it is known to have been accepted. */
+/* Is it a client's socket? 'accepted': known to have been accepted. */
 static bool is_clients(const struct stream *s, const struct sockaddr_storage *local,
 	const struct sockaddr_storage *remote, bool accepted)
 {
@@ -264,7 +264,7 @@ static bool is_clients(const struct stream *s, const struct sockaddr_storage *lo
 			!is_server(s, remote));
 }
 
-/* A socket by its ends: the server's own service, or a connection to a server. */
+/* Classifies a socket by its ends: the server's own service, or a connection to a server. */
 static struct object socket_object(const struct stream *s, const struct sockaddr_storage *local,
 	const struct sockaddr_storage *remote, bool accepted)
 {
@@ -278,7 +278,7 @@ static struct object socket_object(const struct stream *s, const struct sockaddr
 	return (struct object){OBJECT_SOCKET};
 }
 
-/* Whatever name it was opened by. */
+/* Is it the storage device, opened by any name? */
 static bool is_storage_device(const struct stream *s, const struct record_fd *f)
 {
 	const struct stream_spec *spec = &s->spec;
@@ -334,7 +334,7 @@ static struct object reading_object(const struct stream *s, const struct record_
 	return socket_object(s, &none, &r->peer, false);
 }
 
-/* A number for a connection. */
+/* A free number for a connection. */
 static uint32_t id_new(struct stream *s)
 {
 	s->free_ids = alloc_room(s->free_ids, s->n_ids, sizeof(*s->free_ids));
@@ -355,7 +355,7 @@ static void classify(struct stream *s, struct fd_state *f)
 		f->object.id = id_new(s);
 }
 
-/* The port on which a socket waits for connections; 0: on none. */
+/* The port on which a socket listens; 0: none. */
 static unsigned listening_port(const struct record_fd *f)
 {
 	return f->open && f->kind == FD_SOCKET && f->sock_type == SOCK_STREAM &&
@@ -364,7 +364,7 @@ static unsigned listening_port(const struct record_fd *f)
 		: 0;
 }
 
-/* A socket that was described before the one that it was accepted by. */
+/* Reclassifies an accepted socket that was described before its listening socket. */
 static void classify_late(void *ctx, const struct fd_state *known)
 {
 	struct stream *s = ctx;
@@ -374,15 +374,15 @@ static void classify_late(void *ctx, const struct fd_state *known)
 		classify(s, f);
 }
 
-/* Takes note of the ports on which traced processes listen, before the record is applied. Returns
- * whether there is a new one. */
+/* Notes the ports on which traced processes listen, before the record is applied. True: a new
+ * port. */
 static bool note_listener(struct stream *s, const struct record_fd *f)
 {
 	const struct fd_state *was = fdtable_get(s->fds, f->pid, f->fd);
 	unsigned port = listening_port(f), before = was ? listening_port(&was->now) : 0;
 	bool new = port && !s->listens[port];
 
-	/* It was bound to connect, not to listen. */
+	/* The socket was bound to connect, not to listen. */
 	if (before && f->open && f->kind == FD_SOCKET && address_port(&f->remote) &&
 		address_port(&f->local) == before)
 		s->listens[before] = false;
@@ -404,7 +404,7 @@ const struct fd_state *item_fd(struct stream_item *item)
 			item->stream->fds, rec->call.pid, (int32_t)rec->call.args[item->call->fd]);
 	else if (rec->type == RECORD_FD)
 		item->fd = fdtable_get(item->stream->fds, rec->fd.pid, rec->fd.fd);
-	/* It was submitted on the file before, and its number has been given again. */
+	/* The operation was submitted on an earlier file with the same descriptor. */
 	if (item->async && item->fd && item->fd->now.start_ns > rec->call.start_ns)
 		item->fd = NULL;
 	return item->fd;
@@ -455,7 +455,7 @@ static void release_id(void *ctx, const struct fd_state *f)
 		s->free_ids[s->n_free++] = f->object.id;
 }
 
-/* What the record changes before the consumers see it: names, and the thread of a call. */
+/* Applies what the consumers must see: names, and the thread of a call. */
 static void stream_prepare(struct stream *s, struct stream_item *item)
 {
 	const struct record *rec = item->record;
@@ -483,7 +483,7 @@ static void stream_prepare(struct stream *s, struct stream_item *item)
 	}
 }
 
-/* What it changes after they have. */
+/* Applies the rest of the record after the consumers have seen it. */
 static int apply(struct stream *s, const struct stream_item *item)
 {
 	const struct record *rec = item->record;

@@ -16,17 +16,17 @@
 
 struct log_writer {
 	int fd;
-	int failed; /* first error, kept: nothing is written after it */
+	int failed; /* the first error; later writes do nothing */
 	char *path;
-	uint8_t *pos; /* where the next record goes in 'block' */
+	uint8_t *pos; /* place of the next record in 'block' */
 	uint32_t block_records;
 	uint64_t records;
-	int64_t block_ns; /* start of the first record in the block */
+	int64_t block_ns; /* start of the block's first record */
 	struct log_head head;
-	uint64_t unseen[UNSEEN_COUNT]; /* totals as of the last RECORD_UNSEEN of each */
+	uint64_t unseen[UNSEEN_COUNT]; /* totals up to the last RECORD_UNSEEN of each kind */
 	bool head_written;
 	struct layout_state state;
-	struct log_ring *ring; /* where blocks go instead; or NULL */
+	struct log_ring *ring; /* holds the blocks of a flight recorder; else NULL */
 	struct log_bound bound;
 	uint8_t block[LAYOUT_BLOCK_HEAD + LAYOUT_PAYLOAD];
 };
@@ -100,7 +100,7 @@ static int writer_put(struct log_writer *w, const void *data, size_t size, struc
 	return 0;
 }
 
-/* The ring has run out of memory: the log fails for good, as it does where its disk is full. */
+/* The ring has run out of memory: the log fails permanently, as on a full disk. */
 static int ring_fails(struct log_writer *w, int rc, struct err *e)
 {
 	w->failed = rc;
@@ -216,7 +216,7 @@ static uint8_t *put_seq(struct layout_state *st, uint8_t *p, uint64_t seq)
 	return p;
 }
 
-/* A path that may be missing. */
+/* Writes a path or, for NULL, a length of 0. */
 static uint8_t *put_path(uint8_t *p, const char *s)
 {
 	if (s)
@@ -263,7 +263,7 @@ static uint8_t *put_cpu(uint8_t *p, uint64_t *last, const struct record_call *c,
 	return bytes_put_varint(p, c->cpu_call_ns);
 }
 
-/* Offset, or what was asked for; position, head and processor time. */
+/* Writes the offset or the asked length; position, head and processor time. */
 static uint8_t *put_more(
 	struct layout_state *st, unsigned slot, uint8_t *p, const struct record_call *c)
 {
@@ -474,7 +474,7 @@ static uint8_t *put_unseen(struct layout_state *st, uint8_t *p, const struct rec
 	return bytes_put_varint(p, u->count);
 }
 
-/* More than the record takes. */
+/* An upper bound of the record's encoded size. */
 static size_t record_room(const struct record *rec)
 {
 	size_t room = LAYOUT_RECORD;
@@ -505,8 +505,8 @@ int log_write(struct log_writer *w, struct record *rec, struct err *e)
 		if (rc < 0)
 			return rc;
 	}
-	/* Before, not after: what is buffered then never waits longer than a second for a
-	 * successor, and the caller's own timer covers the idle case. */
+	/* Flush before adding the record, not after: then buffered records never wait longer than a
+	 * second for a next one, and the caller's own timer covers the idle case. */
 	if (w->failed || w->pos + record_room(rec) > w->block + sizeof(w->block) ||
 		(w->block_records && (uint64_t)now - (uint64_t)w->block_ns > 1000000000)) {
 		int rc = log_flush(w, e);
@@ -527,8 +527,8 @@ int log_write(struct log_writer *w, struct record *rec, struct err *e)
 	case RECORD_FUSE: w->pos = put_fuse(st, w->pos, &rec->fuse); break;
 	case RECORD_MARK: w->pos = put_mark(st, w->pos, &rec->mark); break;
 	case RECORD_UNSEEN: w->pos = put_unseen(st, w->pos, &rec->unseen); break;
-	case RECORD_END: return err_set(e, -EINVAL, "END records are log_writer_end's to write");
-	default: return err_set(e, -EINVAL, "no record type %d", rec->type);
+	case RECORD_END: return err_set(e, -EINVAL, "only log_writer_end writes END records");
+	default: return err_set(e, -EINVAL, "unknown record type %d", rec->type);
 	}
 	w->block_records++;
 	rec->number = ++w->records;
@@ -564,7 +564,7 @@ static int spill_record(void *ctx, struct record *rec)
 	return log_write(s->to, rec, s->e);
 }
 
-/* A block that is full already, behind what has been written. */
+/* Appends a full block to the file. */
 static int spill_block(void *ctx, const uint8_t *payload, size_t size, uint32_t records)
 {
 	struct spill *s = ctx;
@@ -618,7 +618,7 @@ int log_writer_dump(struct log_writer *w, const char *path, struct err *e)
 	return rc;
 }
 
-/* What is kept goes into the log's own file. */
+/* Writes the kept blocks into the log's own file. */
 static int end_ring(struct log_writer *w, uint64_t *lost, struct err *e)
 {
 	struct log_ring *ring = w->ring;
@@ -636,10 +636,10 @@ static int end_ring(struct log_writer *w, uint64_t *lost, struct err *e)
 int log_writer_end(struct log_writer *w, uint64_t lost, struct err *e)
 {
 	int rc = w->ring ? end_ring(w, &lost, e) : 0;
-	struct record untold;
+	struct record unreported;
 
-	if (rc == 0 && log_bound_tell(&w->bound, &untold, true))
-		rc = log_write(w, &untold, e);
+	if (rc == 0 && log_bound_tell(&w->bound, &unreported, true))
+		rc = log_write(w, &unreported, e);
 	if (rc == 0)
 		rc = log_flush(w, e);
 	if (rc == 0) {

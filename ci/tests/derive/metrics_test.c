@@ -139,7 +139,7 @@ static void logs_add_up_and_nodes_stay_separate(void **state)
 	expect(m, METRIC_DREAD, 0, 1, 0.001);
 	expect(m, METRIC_DREAD, 1, 1, 0.004);
 	assert_int_equal(add_log(m, b.path, 2, 0, &lost, &e), -EINVAL);
-	assert_non_null(strstr(e.text, "there is no server 2 among 2"));
+	assert_non_null(strstr(e.text, "no server 2 of 2"));
 	metrics_free(m);
 	discard(&a);
 	discard(&b);

@@ -1,4 +1,4 @@
-/* What calls are, by name and number; what descriptors mean. */
+/* Tests the table of system calls, by name and number, and the descriptor table. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -37,7 +37,7 @@ static void test_call_names(void **state)
 	}
 }
 
-/* The calls of Esteves et al. 2023, Table I, and newer variants: each with its path or
+/* The calls of Esteves et al. 2023, Table I, and newer variants: each has a path or a
  * descriptor. */
 static void test_calls_on_files(void **state)
 {
@@ -175,7 +175,7 @@ static void test_fdtable(void **state)
 	assert_int_equal(n, 4999);
 	fdtable_feed(t, &exec);
 	assert_null(fdtable_get(t, 1, 7));
-	fdtable_feed(t, &thread); /* a thread's end leaves its group's table */
+	fdtable_feed(t, &thread); /* a thread's end does not change its group's table */
 	assert_string_equal(fdtable_get(t, 2, 4999)->now.path, "/two");
 	fdtable_free(t);
 }

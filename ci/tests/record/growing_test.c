@@ -1,5 +1,5 @@
-/* Logs that are read while they are written: complete up to their last whole block, and never
- * larger than their bound; what is dropped is counted to the last. */
+/* Tests logs that are read while they are written: they are complete up to their last whole block
+ * and stay below their bound; dropped records are counted exactly. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -79,7 +79,7 @@ static void put(struct log_writer *w, uint64_t from, uint64_t to)
 	assert_int_equal(log_flush(w, &e), 0);
 }
 
-/* What there is to read now. */
+/* Reads the records available now. */
 static uint64_t read_more(struct log_reader *r, int wanted)
 {
 	const struct record *rec;
@@ -117,8 +117,8 @@ static void test_a_growing_log_ends_at_its_last_block(void **state)
 	log_reader_free(r);
 }
 
-/* As a block arrives in parts; wherever it is cut. */
-static void test_part_of_a_block_is_not_read(void **state)
+/* A block may arrive in parts, cut at any byte. */
+static void test_a_partial_block_is_not_read(void **state)
 {
 	struct log_writer *w = start(0);
 	struct log_reader *r;
@@ -151,8 +151,8 @@ static void test_part_of_a_block_is_not_read(void **state)
 	free(data);
 }
 
-/* A writer that was killed holds no lock. */
-static void test_without_its_writer_it_is_cut_short(void **state)
+/* A killed writer holds no lock. */
+static void test_a_log_without_its_writer_is_cut_short(void **state)
 {
 	struct log_writer *w = start(0);
 	struct log_reader *r;
@@ -167,7 +167,7 @@ static void test_without_its_writer_it_is_cut_short(void **state)
 	log_reader_free(r);
 }
 
-/* Damage is no growth. */
+/* Damage is distinguished from growth. */
 static void test_damage_is_found_in_a_growing_log(void **state)
 {
 	struct log_writer *w = start(0);
@@ -218,8 +218,8 @@ static void look(const char *file, struct seen *s)
 
 enum { BOUND = 1 << 20, CALLS = 100000 };
 
-/* Nobody takes the log: calls beyond the bound are dropped, descriptors are not. */
-static void test_loss_is_counted_to_the_last(void **state)
+/* Without a reader, calls beyond the bound are dropped, descriptors are not. */
+static void test_every_dropped_record_is_counted(void **state)
 {
 	struct log_writer *w = start(BOUND);
 	struct seen s;
@@ -245,9 +245,9 @@ static void test_loss_is_counted_to_the_last(void **state)
 	assert_int_equal(s.end.lost, s.lost + 5);
 }
 
-/* Somebody takes it, more slowly than it grows, and makes holes: the file never holds much more
- * than its bound, what was taken reads as one whole log, and nothing is lost uncounted. */
-static void test_what_is_taken_makes_room(void **state)
+/* A reader takes data and punches holes, more slowly than the log grows: the file stays near its
+ * bound, the taken data are one whole log, and every lost record is counted. */
+static void test_taking_data_makes_room(void **state)
 {
 	struct log_writer *w = start(BOUND);
 	const int from = open(path, O_RDWR | O_CLOEXEC),
@@ -291,7 +291,7 @@ static void test_what_is_taken_makes_room(void **state)
 	assert_int_equal(s.end.lost, s.lost);
 }
 
-/* Descriptors alone fill it twice over: an error, since names would be wrong afterwards. */
+/* Descriptors alone fill it to twice the bound: an error, since names would be wrong afterwards. */
 static void test_twice_the_bound_is_an_error(void **state)
 {
 	struct log_writer *w = start(BOUND);
@@ -337,11 +337,11 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_a_growing_log_ends_at_its_last_block),
-		cmocka_unit_test(test_part_of_a_block_is_not_read),
-		cmocka_unit_test(test_without_its_writer_it_is_cut_short),
+		cmocka_unit_test(test_a_partial_block_is_not_read),
+		cmocka_unit_test(test_a_log_without_its_writer_is_cut_short),
 		cmocka_unit_test(test_damage_is_found_in_a_growing_log),
-		cmocka_unit_test(test_loss_is_counted_to_the_last),
-		cmocka_unit_test(test_what_is_taken_makes_room),
+		cmocka_unit_test(test_every_dropped_record_is_counted),
+		cmocka_unit_test(test_taking_data_makes_room),
 		cmocka_unit_test(test_twice_the_bound_is_an_error),
 		cmocka_unit_test(test_base64),
 	};

@@ -1,5 +1,5 @@
-/* The trace log: what is written is read; damage is found, said with its place, and never
- * trusted. */
+/* Tests the trace log: written records are read back; damage is found, reported with its place, and
+ * never trusted. */
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -51,7 +51,7 @@ static uint64_t draw(void)
 	return rng;
 }
 
-/* Any value, small ones as likely as wide ones. */
+/* Any value; small ones are as likely as wide ones. */
 static uint64_t any(void)
 {
 	uint64_t v = draw();
@@ -97,9 +97,9 @@ static void fill_text(char *out)
 	out[n] = '\0';
 }
 
-/* What a call may say besides: an offset of any kind, paths. */
-static int64_t next;      /* where the last call with an offset ended: drawn records depend on it */
-static uint32_t position; /* so, the last position */
+/* A call may also have an offset of any kind, and paths. */
+static int64_t next;      /* end of the last call with an offset, on which drawn records depend */
+static uint32_t position; /* likewise, the last position */
 static uint8_t head[RECORD_HEAD];
 
 static void restart(uint64_t seed)
@@ -341,7 +341,7 @@ static void check_same(const struct record *a, const struct record *b)
 	}
 }
 
-/* Writes 'n' drawn records; the same ones for the same seed. */
+/* Writes 'n' drawn records, the same ones for the same seed. */
 static void write_log(unsigned n, uint64_t seed, bool end)
 {
 	struct log_writer *w;
@@ -402,9 +402,9 @@ static void test_roundtrip(void **state)
 	assert_int_equal(end.lost, 7);
 }
 
-/* MOVED reads blocks whole only where call_moved() needs it, and must come to the same. Few numbers
- * of calls, so that blocks with and without such calls alternate. */
-static void test_moved_is_the_same_in_brief(void **state)
+/* MOVED reads blocks whole only if call_moved() needs it, and must give the same totals. Few call
+ * numbers, so that blocks with and without such calls alternate. */
+static void test_moved_bytes_are_the_same_in_brief(void **state)
 {
 	const struct call_arch *arch = call_arch("x86_64");
 	const char *const receives[] = {"recvfrom", "recvmsg", "recvmmsg", "sendmmsg"};
@@ -457,7 +457,7 @@ static void test_moved_is_the_same_in_brief(void **state)
 		log_reader_free(r[i]);
 }
 
-/* Reads all of it; returns the last result, with the number of records read. */
+/* Reads a whole log; returns the last result and the number of records. */
 static int read_all(const char *name, uint64_t *n, struct err *e)
 {
 	const struct record *rec;
@@ -497,7 +497,7 @@ static void put_bad(const char *data, size_t size)
 	close(fd);
 }
 
-static void test_no_end_is_cut_short(void **state)
+static void test_a_log_without_end_is_cut_short(void **state)
 {
 	struct record_end end;
 	uint64_t n;
@@ -571,7 +571,7 @@ static void test_damage_at_every_byte_is_found(void **state)
 		put_bad(data, size);
 		e.text[0] = '\0';
 		if (read_all(bad, &n, &e) >= 0 || !strstr(e.text, bad))
-			fail_msg("damage at byte %zu was not told: '%s'", at, e.text);
+			fail_msg("damage at byte %zu was not reported: '%s'", at, e.text);
 		data[at] = was;
 	}
 	free(data);
@@ -603,8 +603,8 @@ static void test_other_versions_are_refused(void **state)
 	}
 }
 
-/* A log of an older version has none of what it did not know: what looks like it is damage. */
-static void test_older_versions_have_less(void **state)
+/* A log of an older version cannot have newer record types: they count as damage. */
+static void test_older_versions_lack_newer_records(void **state)
 {
 	struct record records[] = {
 		{.type = RECORD_CALL, .call = {.offset = -1, .positioned = true}},
@@ -617,7 +617,7 @@ static void test_older_versions_have_less(void **state)
 		{.type = RECORD_UNSEEN},
 		{.type = RECORD_SUM, .sum = {.messages = true, .bulk = true}},
 	};
-	enum { CAUSAL = 5, UNSEEN = 7, BULK = 8 /* the first of them that came later */ };
+	enum { CAUSAL = 5, UNSEEN = 7, BULK = 8 /* the first versions after these features */ };
 	struct log_writer *w;
 	struct err e;
 	uint64_t n;
@@ -644,20 +644,20 @@ static void test_older_versions_have_less(void **state)
 	}
 }
 
-/* What a record takes: nothing for what it does not say. */
+/* The size of records: a field that is not set takes no space. */
 static void test_size(void **state)
 {
 	static const struct {
 		int64_t offset, result;
 		const char *path;
-		unsigned most; /* bytes a call in a loop of reads */
+		unsigned most; /* bytes for each call in a loop of reads */
 		bool positioned;
 		uint8_t head_size;
 	} cases[] = {
 		{-1, 4096, NULL, 13},
 		{0, 4096, NULL, 14},
 		{0, 4096, "/srv/brick/x", 14 + 15},
-		{-1, 4096, NULL, 14, true}, /* where it is expected */
+		{-1, 4096, NULL, 14, true}, /* as expected */
 		{-1, 4096, NULL, 14 + 1 + RECORD_HEAD, true, RECORD_HEAD},
 	};
 	enum { N = 1000 };
@@ -695,8 +695,8 @@ static void test_size(void **state)
 	}
 }
 
-/* The same with the checks made right again, as a malicious node could: no crash, no
- * endless loop, and what is returned keeps to its bounds (ASan proves it). */
+/* The same with corrected checksums, as a malicious node could send: no crash, no endless loop, and
+ * all returned data is within bounds (checked by ASan). */
 static void test_decoder_trusts_nothing(void **state)
 {
 	uint64_t n, refused = 0;
@@ -732,7 +732,7 @@ static void test_decoder_trusts_nothing(void **state)
 	free(data);
 }
 
-static void test_no_log(void **state)
+static void test_other_files_are_refused(void **state)
 {
 	uint64_t n;
 	struct err e;
@@ -766,7 +766,7 @@ static void test_full_disk(void **state)
 	setrlimit(RLIMIT_FSIZE, &old);
 	assert_int_equal(rc, -EFBIG);
 	assert_non_null(strstr(e.text, path));
-	assert_int_equal(log_write(w, &rec, &e), -EFBIG); /* also once there is room again */
+	assert_int_equal(log_write(w, &rec, &e), -EFBIG); /* also when there is room again */
 	assert_int_equal(log_writer_end(w, 0, &e), -EFBIG);
 	assert_int_equal(log_writer_new(path, "ptrace", &w, &e), -EEXIST);
 }
@@ -775,16 +775,16 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_roundtrip),
-		cmocka_unit_test(test_moved_is_the_same_in_brief),
-		cmocka_unit_test(test_no_end_is_cut_short),
+		cmocka_unit_test(test_moved_bytes_are_the_same_in_brief),
+		cmocka_unit_test(test_a_log_without_end_is_cut_short),
 		cmocka_unit_test(test_every_cut_is_found),
 		cmocka_unit_test(test_every_flipped_bit_is_found),
 		cmocka_unit_test(test_damage_at_every_byte_is_found),
 		cmocka_unit_test(test_other_versions_are_refused),
-		cmocka_unit_test(test_older_versions_have_less),
+		cmocka_unit_test(test_older_versions_lack_newer_records),
 		cmocka_unit_test(test_size),
 		cmocka_unit_test(test_decoder_trusts_nothing),
-		cmocka_unit_test(test_no_log),
+		cmocka_unit_test(test_other_files_are_refused),
 		cmocka_unit_test(test_full_disk),
 	};
 

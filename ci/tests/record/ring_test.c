@@ -1,5 +1,5 @@
-/* The flight recorder: what it writes is a whole log of the last seconds, with the processes and
- * descriptors that there were. */
+/* Tests the flight recorder: it writes a complete log of the last seconds, with the processes and
+ * descriptors of that time. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -53,8 +53,8 @@ static uint64_t draw(void)
 static char text[64];
 static bool alive[PIDS];
 
-/* Record 'i': calls mostly; processes and threads that come, run other programs, are named and end;
- * descriptors that open and close. */
+/* Record 'i': mostly calls; processes and threads that start, execute other programs, are named and
+ * end; descriptors that open and close. */
 static struct record make(unsigned i)
 {
 	int64_t now = SECOND * 1000 + (int64_t)i * SECOND / PER_S;
@@ -88,19 +88,19 @@ static struct record make(unsigned i)
 				.path = text}};
 	} else if (kind == 5 && draw() % 50 == 0) {
 		rec = (struct record){.type = RECORD_LOST, .lost = {.start_ns = now, .count = 1}};
-	} else if (kind == 6 && draw() % 300 == 0) { /* rare: often the kept blocks have none */
+	} else if (kind == 6 && draw() % 300 == 0) { /* rare: often the kept blocks have no mark */
 		rec = (struct record){.type = RECORD_MARK, .mark = {.start_ns = now, .text = text}};
 	}
 	return rec;
 }
 
-/* What descriptors mean, at a log's end; and its calls, in order. */
+/* The descriptors at a log's end, and its calls in order. */
 struct story {
 	struct fdtable *fds;
 	uint64_t calls, first_seq, last_seq, lost, end_lost, records;
 	int64_t first_ns;
-	char name[PIDS][64]; /* of leaders; "": not there */
-	char mark[64];       /* the last one */
+	char name[PIDS][64]; /* of leaders; "": none */
+	char mark[64];       /* the last mark */
 	int64_t mark_ns;
 	uint32_t how;
 };
@@ -194,7 +194,7 @@ static void restart(uint64_t seed)
 	memset(alive, 0, sizeof(alive));
 }
 
-static void test_the_last_seconds_with_all_that_there_was(void **state)
+static void test_the_last_seconds_are_kept_with_their_state(void **state)
 {
 	const unsigned half = SECONDS / 2 * PER_S, all = SECONDS * PER_S;
 	struct log_writer *w;
@@ -225,7 +225,7 @@ static void test_the_last_seconds_with_all_that_there_was(void **state)
 			check_same(&kept, &full);
 			assert_int_equal(kept.how, LOG_FLOW | LOG_HEADS | LOG_RING);
 			assert_int_equal(full.how, LOG_FLOW | LOG_HEADS);
-			/* Whole blocks, of a second at most. */
+			/* Blocks are kept whole, and each covers at most a second. */
 			assert_true(kept.first_ns < end_ns - (KEEP_S - 1) * SECOND);
 			assert_true(kept.first_ns > end_ns - (KEEP_S + 2) * SECOND);
 			assert_int_equal(kept.end_lost, kept.lost);
@@ -257,7 +257,7 @@ static void test_memory_is_bounded(void **state)
 	log_ring_free(r);
 }
 
-static void test_nothing_yet_is_a_whole_log(void **state)
+static void test_an_empty_ring_is_a_whole_log(void **state)
 {
 	struct log_writer *w = begin(path, 1 << 20);
 	struct story s;
@@ -279,9 +279,9 @@ static void test_nothing_yet_is_a_whole_log(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_the_last_seconds_with_all_that_there_was),
+		cmocka_unit_test(test_the_last_seconds_are_kept_with_their_state),
 		cmocka_unit_test(test_memory_is_bounded),
-		cmocka_unit_test(test_nothing_yet_is_a_whole_log),
+		cmocka_unit_test(test_an_empty_ring_is_a_whole_log),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

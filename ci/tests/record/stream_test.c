@@ -1,4 +1,4 @@
-/* The stream: what each record is to the cluster, and when the tables change. */
+/* Tests the stream: the role of each record in the cluster, and when the tables change. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -93,7 +93,7 @@ static struct record process(uint32_t tid, int what, const char *name)
 		.process = {.pid = PID, .tid = tid, .what = what, .name = name}};
 }
 
-/* A consumer that writes down what it sees, a word a record. */
+/* A consumer that writes down one word for each record. */
 struct seen {
 	char text[2000];
 	int fed, finished, freed, fail_at;
@@ -239,7 +239,8 @@ static void records_are_classified_by_owner(void **state)
 		assert_int_equal(run(&s, cases[i].owner, cases[i].index, &e), 0);
 		snprintf(want, sizeof(want), "%s%sunknown0 %s", cases[i].files, cases[i].sockets,
 			cases[i].rest);
-		/* Only the names of the objects: what follows ':' is the next test's. */
+		/* Keep only the names of the objects; the part after ':' belongs to the next
+		 * test. */
 		for (char *at = strtok(s.text, " "); at; at = strtok(NULL, " "))
 			if (*at != '(')
 				snprintf(got + strlen(got), sizeof(got) - strlen(got), "%.*s ",
@@ -249,7 +250,7 @@ static void records_are_classified_by_owner(void **state)
 	unlink(path);
 }
 
-/* What the records are to server 1: the names of the objects of calls, sums and readings. */
+/* Expects these objects of calls, sums and readings, seen by server 1. */
 static void expect_objects(const char *want)
 {
 	struct seen s = {0};
@@ -286,7 +287,7 @@ static void a_storage_may_be_a_device_under_any_name_or_a_file(void **state)
 	put(w, device(4, "/dev/loop6", makedev(7, 6), 0));
 	put(w,
 		device(5, "/dev/null", makedev(7, 5),
-			12)); /* no block device: the tag is of its file */
+			12)); /* not a block device: the tag is that of its file */
 	put(w, device(6, "/var/lib/osd/block", makedev(7, 7), 0));
 	put(w, descriptor(7, FD_FILE, "/var/lib/osd/block"));
 	put(w, descriptor(8, FD_DIR, "/var/lib/osd/block"));
@@ -317,20 +318,20 @@ static struct record accepted(int fd, unsigned port, const char *remote)
 }
 
 /* Ports 6801 and 6802 are the server's; 10.0.0.1 is another server. */
-static void without_a_port_clients_are_who_is_accepted_and_no_server(void **state)
+static void without_a_port_clients_are_accepted_sockets_except_from_servers(void **state)
 {
 	struct log_writer *w = begin();
 
 	(void)state;
 	address(&servers[0].address, "10.0.0.1", 0);
 	address(&servers[1].address, "10.0.0.2", 0);
-	put(w, accepted(3, 6801, "10.0.0.9")); /* described before the socket that it came by */
+	put(w, accepted(3, 6801, "10.0.0.9")); /* described before its listening socket */
 	put(w, listener(4, "0.0.0.0", 6801));
 	put(w, listener(5, "10.0.0.2", 6802));
 	put(w, accepted(6, 6802, "10.0.0.9"));
 	put(w, accepted(7, 6802, "10.0.0.1"));  /* a heartbeat */
 	put(w, accepted(8, 6802, "10.0.0.2"));  /* from itself */
-	put(w, accepted(9, 50000, "10.0.0.8")); /* it connected: to a monitor */
+	put(w, accepted(9, 50000, "10.0.0.8")); /* made by connect, to a monitor */
 	put(w, listener(10, "10.0.0.2", 6803));
 	put(w, accepted(10, 6803, "10.0.0.8")); /* bound, then connected */
 	put(w, accepted(11, 6804, "10.0.0.9"));
@@ -341,7 +342,7 @@ static void without_a_port_clients_are_who_is_accepted_and_no_server(void **stat
 	expect_objects("service socket socket service peer peer socket socket socket socket ");
 }
 
-static void sums_and_readings_without_a_port_leave_servers_out(void **state)
+static void sums_and_readings_without_a_port_exclude_servers(void **state)
 {
 	static const char *const from[] = {"10.0.0.9", "10.0.0.1", "::ffff:10.0.0.1"};
 	struct log_writer *w = begin();
@@ -368,7 +369,7 @@ static void sums_and_readings_without_a_port_leave_servers_out(void **state)
 		put(w, reading);
 	}
 	sum.sum.fd_class =
-		FD_CLASS_CLIENT; /* it connected: to a monitor on another host, to a server */
+		FD_CLASS_CLIENT; /* made by connect: to a monitor on another host, to a server */
 	address(&sum.sum.remote, "10.0.0.8", 3300);
 	put(w, sum);
 	address(&sum.sum.remote, "10.0.0.1", 6809);
@@ -386,18 +387,18 @@ static void consumers_see_the_state_before_and_names_after(void **state)
 	(void)state;
 	put(w, process(PID, PROCESS_START, "sh"));
 	put(w, descriptor(3, FD_FILE, "/a"));
-	put(w, descriptor(3, FD_FILE, "/b")); /* replaced: it still is /a */
+	put(w, descriptor(3, FD_FILE, "/b")); /* replaced after this record: still /a */
 	put(w, call(PID, "epoll_wait", 4));   /* record 4 */
 	put(w, call(PID, "read", 3));         /* last call 4, last wait 4 */
 	put(w, call(PID, "read", 3));
 	put(w, descriptor(3, FD_OTHER, NULL));
 	put(w, descriptor(4, FD_FILE, "/c"));
-	put(w, process(PID, PROCESS_EXEC, "dd")); /* 4 ends; the name is new already */
+	put(w, process(PID, PROCESS_EXEC, "dd")); /* 4 ends; the name is already the new one */
 	put(w, descriptor(5, FD_FILE, "/d"));
-	put(w, process(PID, PROCESS_NAME, "ee")); /* nothing ends */
+	put(w, process(PID, PROCESS_NAME, "ee")); /* no descriptor ends */
 	put(w, (struct record){.type = RECORD_FUSE, .fuse = {.pid = PID, .tid = PID}});
 	put(w, process(PID, PROCESS_EXIT, ""));
-	put(w, call(PID, "read", 5)); /* nothing is left of it */
+	put(w, call(PID, "read", 5)); /* no descriptor is left */
 	end(w);
 	assert_int_equal(run(&s, OWNER_UNKNOWN, 0, &e), 0);
 	assert_string_equal(s.text,
@@ -407,7 +408,7 @@ static void consumers_see_the_state_before_and_names_after(void **state)
 	unlink(path);
 }
 
-static void errors_end_the_reading_and_free_the_consumers(void **state)
+static void errors_end_the_reading_and_free_consumers(void **state)
 {
 	struct log_writer *w = begin();
 	struct seen s = {.fail_at = 2}, t = {0};
@@ -430,7 +431,7 @@ static void errors_end_the_reading_and_free_the_consumers(void **state)
 	unlink(path);
 }
 
-/* A consumer of one class of calls, which keeps the largest number of a connection. */
+/* A consumer of one class of calls that keeps the largest connection number. */
 struct ids {
 	uint32_t most;
 	unsigned calls;
@@ -451,7 +452,7 @@ static int feed_ids(void *ctx, struct stream_item *item, struct err *e)
 	return 0;
 }
 
-static void numbers_and_memory_follow_what_is_open(void **state)
+static void numbers_and_memory_follow_open_descriptors(void **state)
 {
 	static const struct stream_consumer consumer = {
 		.feed = feed_ids, .classes = 1 << CALL_READ};
@@ -463,7 +464,7 @@ static void numbers_and_memory_follow_what_is_open(void **state)
 	struct err e;
 
 	(void)state;
-	/* At most two connections at once, each of a thread that is gone afterwards. */
+	/* At most two connections at once, each of a thread that ends afterwards. */
 	for (uint32_t i = 0; i < 300000; i++) {
 		int fd = 5 + (int)(i % 3);
 
@@ -483,7 +484,7 @@ static void numbers_and_memory_follow_what_is_open(void **state)
 	stream_free(stream);
 	assert_int_equal(ids.calls, 300000);
 	assert_int_equal(ids.most, 1);
-#ifndef __SANITIZE_ADDRESS__                                    /* it keeps what is freed */
+#ifndef __SANITIZE_ADDRESS__                                    /* it keeps freed memory */
 	assert_true(after.ru_maxrss - before.ru_maxrss < 4096); /* KiB */
 #endif
 	unlink(path);
@@ -494,11 +495,11 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(records_are_classified_by_owner),
 		cmocka_unit_test(a_storage_may_be_a_device_under_any_name_or_a_file),
-		cmocka_unit_test(without_a_port_clients_are_who_is_accepted_and_no_server),
-		cmocka_unit_test(sums_and_readings_without_a_port_leave_servers_out),
+		cmocka_unit_test(without_a_port_clients_are_accepted_sockets_except_from_servers),
+		cmocka_unit_test(sums_and_readings_without_a_port_exclude_servers),
 		cmocka_unit_test(consumers_see_the_state_before_and_names_after),
-		cmocka_unit_test(errors_end_the_reading_and_free_the_consumers),
-		cmocka_unit_test(numbers_and_memory_follow_what_is_open),
+		cmocka_unit_test(errors_end_the_reading_and_free_consumers),
+		cmocka_unit_test(numbers_and_memory_follow_open_descriptors),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);
