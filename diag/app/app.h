@@ -1,27 +1,26 @@
 /*
- * Application traces: what the processes of a parallel application did to files, what they computed
- * in between, and who waited for whom (Mesnier et al. 2007). One file, without data; `culprit
- * capture` writes it, `culprit replay` does it again.
+ * Application traces: the calls of a parallel application's processes on files, their computing in
+ * between, and which process waited for which (Mesnier et al. 2007). A trace is one file, without
+ * data; `culprit capture` writes it, `culprit replay` repeats its calls.
  *
- * Ranks are processes that made at least one call on a file below the root, numbered from 0 as the
- * tree of processes has them: a parent before its children, and these as they were started. Each
- * has threads; threads are numbered from 0 over all ranks, those of a rank next to each other. A
- * thread is a sequence of operations (ops).
+ * Ranks are processes that made at least one call on a file below the root. They are numbered from
+ * 0 by the tree of processes: a parent before its children, children in the order of their start.
+ * Each rank has threads, numbered from 0 over all ranks; a rank's threads have consecutive numbers.
+ * A thread is a sequence of operations (ops).
  *
- * An op waits for others by edges: it may begin when each named thread has completed so many of its
- * ops. Edges form no cycle: the reader refuses a trace that has one. Between the end of the op
- * before (or the start of the application) and its own begin a thread computed for 'compute_ns' on
- * the processor, and was away for 'away_ns': it slept, or used files that are not below the root.
- * Time that it waited for messages of other threads is in neither: edges stand for it.
+ * An edge makes an op wait until another thread has completed a number of its ops. Edges form no
+ * cycle: the reader refuses a trace with one. Between the end of the previous op (or the start of
+ * the application) and the op's own start, the thread computed for 'compute_ns' on the processor,
+ * and was away for 'away_ns': it slept, or used files that are not below the root. Time spent
+ * waiting for messages of other threads is in neither: edges represent it.
  *
  * Files have paths relative to the root, without "..", ".", empty parts; "" is the root itself. In
- * an anonymised trace each part of a path is 16 digits of its salted hash, and keeps no suffix.
+ * an anonymised trace each part of a path is 16 digits of its salted hash, without a suffix.
  *
- * Handles are open files: numbered from 1 over the whole trace, 0 means none. APP_OPEN that
- * succeeded makes one, and APP_CLOSE by the thread's process drops it there. A descriptor that was
- * duplicated, inherited from another process or sent to it has the handle that it had. A handle
- * with 'before' has no APP_OPEN: it was open when the process started; so it is opened before
- * the replay begins.
+ * Handles are open files, numbered from 1 over the whole trace; 0 means none. A successful APP_OPEN
+ * makes a handle, and APP_CLOSE drops it for the thread's process. A descriptor that was
+ * duplicated, inherited or received from another process keeps its handle. A handle with 'before'
+ * has no APP_OPEN: it was open when the process started, so the replay opens it before it begins.
  */
 #ifndef CULPRIT_DIAG_APP_APP_H
 #define CULPRIT_DIAG_APP_APP_H
@@ -35,7 +34,7 @@
 
 enum {
 	APP_VERSION = 1,
-	APP_PATH = 4096,       /* longest path with its NUL; comment, root too */
+	APP_PATH = 4096,       /* longest path with its NUL; also comment and root */
 	APP_NAME = 64,         /* name of a rank or node with its NUL */
 	APP_RANKS = 65536,     /* at most */
 	APP_THREADS = 1 << 18, /* at most */
@@ -48,40 +47,39 @@ enum {
 #define APP_NO_FILE UINT32_MAX
 
 enum app_call {
-	/* file, flags (O_*, of the machine that it was captured on), mode; result: 0; handle: the
-	 * new one */
+	/* file, flags (O_* of the captured machine), mode; result: 0; handle: the new one */
 	APP_OPEN = 1,
 	APP_CLOSE,     /* handle */
 	APP_READ,      /* handle, offset, size; result: bytes. At the file position */
-	APP_WRITE,     /* so */
-	APP_PREAD,     /* so, with the offset as argument: pread64, preadv, preadv2 */
-	APP_PWRITE,    /* so */
+	APP_WRITE,     /* likewise */
+	APP_PREAD,     /* likewise, with the offset as argument: pread64, preadv, preadv2 */
+	APP_PWRITE,    /* likewise */
 	APP_SEEK,      /* handle; result: the new position */
 	APP_FSYNC,     /* handle */
 	APP_FDATASYNC, /* handle */
 	APP_TRUNCATE,  /* file, handle (0: by path); size: the new size */
-	APP_STAT,      /* file, handle (0: by path); access, statx and the like */
+	APP_STAT,      /* file, handle (0: by path); also access, statx and similar */
 	APP_UNLINK,    /* file */
 	APP_RENAME,    /* file, file2 */
 	APP_MKDIR,     /* file, mode */
 	APP_RMDIR,     /* file */
 	APP_READDIR,   /* handle; result: bytes */
 	APP_FALLOCATE, /* handle, offset, size, flags: mode of fallocate */
-	APP_CALLS,     /* so many, and one */
+	APP_CALLS,     /* the number of calls plus one */
 };
 
-/* Is it relative, and stays it below the root? As files' paths are. */
+/* Is the path relative, and does it stay below the root, as paths of files must? */
 bool app_path_ok(const char *path);
 
-/* "pwrite"; "?" if there is none. */
+/* "pwrite"; "?" for an unknown number. */
 const char *app_call_name(unsigned call);
 
 struct app_edge {
-	uint32_t thread; /* not the op's own */
-	uint64_t ops;    /* it has completed so many, 1 or more */
+	uint32_t thread; /* another thread than the op's */
+	uint64_t ops;    /* how many it must have completed, 1 or more */
 };
 
-/* One operation. Numbers that a call does not have are 0; 'offset' is -1. */
+/* One operation. Numbers that a call does not use are 0, but 'offset' is -1. */
 struct app_op {
 	uint8_t call;                 /* enum app_call */
 	uint32_t file;                /* APP_NO_FILE: none */
@@ -89,17 +87,17 @@ struct app_op {
 	uint32_t handle;              /* 0: none */
 	uint32_t flags;               /* APP_OPEN, APP_FALLOCATE */
 	uint32_t mode;                /* APP_OPEN with O_CREAT, APP_MKDIR */
-	int64_t offset;               /* where it began, also of those at the file position */
+	int64_t offset;               /* where it began, also for calls at the file position */
 	uint64_t size;                /* bytes asked for; APP_TRUNCATE: the new size */
 	int64_t result;               /* value, or negative errno */
 	int64_t start_ns;             /* since the trace's start; -1: not recorded */
 	int64_t took_ns;              /* -1: not recorded */
-	uint64_t compute_ns, away_ns; /* before it */
+	uint64_t compute_ns, away_ns; /* between the previous op and this one */
 	uint32_t n_edges;             /* at most APP_EDGES */
-	const struct app_edge *edges; /* by thread, each once; valid until the next op */
+	const struct app_edge *edges; /* sorted by thread, each once; valid until the next op */
 };
 
-/* When it ended; of one with times. */
+/* The end of an op that has times. */
 static inline int64_t app_op_end(const struct app_op *op)
 {
 	return op->took_ns > INT64_MAX - op->start_ns ? INT64_MAX : op->start_ns + op->took_ns;
@@ -107,21 +105,21 @@ static inline int64_t app_op_end(const struct app_op *op)
 
 struct app_file {
 	const char *path;
-	int64_t before; /* size when the capture began; -1: it was not there */
-	int64_t after;  /* when it ended; -1: it was gone */
+	int64_t before; /* size when the capture began; -1: no such file */
+	int64_t after;  /* size when it ended; -1: no such file */
 	bool directory;
 };
 
 struct app_handle {
 	uint32_t file;
 	uint32_t flags; /* O_* of its open */
-	uint32_t rank;  /* that opened it, or had it first */
+	uint32_t rank;  /* opened it, or had it first */
 	bool before;    /* no op opens it */
 };
 
 struct app_thread {
 	uint32_t rank;
-	uint32_t tid; /* as the traced node saw it */
+	uint32_t tid; /* on the traced node */
 	uint64_t ops;
 };
 
@@ -134,37 +132,37 @@ struct app_rank {
 
 enum app_method { APP_BY_MESSAGES = 1, APP_BY_THROTTLING = 2 }; /* bits */
 
-/* What a trace says of itself. Strings: as long as what holds it. */
+/* About a trace as a whole. Strings live as long as the struct's owner. */
 struct app_about {
 	uint32_t version;
 	int64_t start_ns;    /* CLOCK_REALTIME of the first process's start */
-	uint64_t wall_ns;    /* the application ran so long */
+	uint64_t wall_ns;    /* run time of the application */
 	uint32_t method;     /* enum app_method */
-	const char *comment; /* the command, or what the user said */
+	const char *comment; /* the command, or the user's text */
 	const char *root;    /* the folder that paths are relative to; "" if anonymised */
 	const char *kernel;  /* release and architecture */
 	bool anonymised;
-	/* Calls below root on mapped files, asynchronous ones, sendfile and the like. */
+	/* Calls on files below the root that are not in the trace: on mapped files, asynchronous,
+	 * sendfile and similar. */
 	uint64_t not_captured;
-	bool shared_memory; /* ranks share memory: waits through it are in no message */
+	bool shared_memory; /* ranks share memory: waits through it leave no message */
 };
 
-/* Do ranks wait for each other in ways that are in no edge? Throttling finds waits through
- * memory. */
+/* May ranks wait for each other in ways without an edge? Throttling finds waits through memory. */
 static inline bool app_misses_waits(const struct app_about *a)
 {
 	return a->shared_memory && !(a->method & APP_BY_THROTTLING);
 }
 
 /*
- * Reading. All of a trace is checked when it is opened: version, checksums, bounds, references, and
- * that edges form no cycle. Nothing of it is trusted before. What the functions return belongs to
- * the trace. Memory: tables and one block (64 KiB) for each thread at most, not the ops.
+ * Reading. app_open checks the whole trace before any of it is used: version, checksums, bounds,
+ * references, and that edges form no cycle. The trace owns what the functions return. Memory: the
+ * tables and at most one block (64 KiB) for each thread, not the ops.
  */
 struct app_trace;
 
-/* -EPROTONOSUPPORT: another version; -EBADMSG: damaged or cut short, with the byte; -ELOOP: a
- * cycle, with the ops of it ("rank 0 op 3 waits for rank 1 op 5 ..."); or the open's error. */
+/* -EPROTONOSUPPORT: another version; -EBADMSG: damaged or truncated, with the byte; -ELOOP: a
+ * cycle, with its ops ("rank 0 op 3 waits for rank 1 op 5 ..."); or the error of open. */
 int app_open(const char *path, struct app_trace **out, struct err *e);
 void app_free(struct app_trace *t); /* NULL is fine */
 
@@ -177,63 +175,62 @@ uint64_t app_n_ops(const struct app_trace *t);
 uint64_t app_n_edges(const struct app_trace *t);
 /* Did its ranks run on several nodes? */
 bool app_several_nodes(const struct app_trace *t);
-/* 16 hexadecimal digits that differ for other traces: checks of its tables and of its head. */
+/* 16 hexadecimal digits that identify the trace: the checksums of its tables and its head. */
 const char *app_id(const struct app_trace *t);
 const struct app_file *app_file(const struct app_trace *t, uint32_t i);
 const struct app_handle *app_handle(const struct app_trace *t, uint32_t number); /* from 1 */
 const struct app_rank *app_rank(const struct app_trace *t, uint32_t i);
 const struct app_thread *app_thread(const struct app_trace *t, uint32_t i);
 
-/* The ops of one thread, in order. Several cursors may be open; each is for one thread of the
- * caller at a time (reads use pread). Free cursors before the trace. */
+/* The ops of one thread, in order. Several cursors may be open, also in several threads of the
+ * caller, each used by one thread at a time (reads use pread). Free cursors before the trace. */
 struct app_cursor;
 
 int app_cursor_new(const struct app_trace *t, uint32_t thread, struct app_cursor **out);
-/* 1 and the op, valid until the next call; 0 after the last one; a negative errno if the file was
- * changed in the meantime. */
+/* 1 and the op, valid until the next call; 0 after the last one; a negative errno if the file has
+ * changed since app_open. */
 int app_next(struct app_cursor *c, struct app_op *op, struct err *e);
 void app_cursor_free(struct app_cursor *c);
 
 /* Do two runs have the same sequence of calls in each process: calls, files, offsets, sizes, flags,
- * success? -EDOM: they do not; 'e' names the first call that differs. */
+ * success? -EDOM if not; 'e' names the first call that differs. */
 int app_compare(const struct app_trace *a, const struct app_trace *b, struct err *e);
 
 /*
- * Writes a trace of 'copies' times the ranks: the application so many times at once. Rank r of copy
- * c is rank c * n + r; its files are those of the trace below a folder "copyC" of its own. A copy
- * waits for nothing of another. -E2BIG: more than a trace can hold, with the number.
+ * Writes a trace with 'copies' times the ranks: that number of copies of the application at once.
+ * Rank r of copy c is rank c * n + r; its files are those of the trace, below a separate folder
+ * "copyC". Copies do not wait for each other. -E2BIG: more than a trace can hold, with the number.
  */
 int app_scale(const struct app_trace *t, uint32_t copies, const char *path, struct err *e);
 
-/* Is the file an application trace, by its first bytes? */
 bool app_is_trace(const char *path);
 
-/* As text: ranks, files, then a line for each op, rank by rank; 'rank' UINT32_MAX: all. Escaped for
- * terminals. */
+/* Prints as text: ranks, files, then a line for each op, rank by rank; 'rank' UINT32_MAX: all
+ * ranks. Escaped for terminals. */
 int app_print(const struct app_trace *t, uint32_t rank, FILE *out, struct err *e);
-/* The summary: what it is, ranks, calls, bytes, computing, edges. */
+/* Prints a summary: method, ranks, calls, bytes, computing, edges. */
 int app_print_summary(const struct app_trace *t, FILE *out, struct err *e);
 
 /*
- * Writing. Ops of several threads may come interleaved; those of one thread come in order. The file
- * is there under its name once app_finish has returned 0; else nothing is left.
+ * Writing. Ops of several threads may be interleaved; those of one thread come in order. The file
+ * gets its name only when app_finish returns 0; otherwise it is removed.
  */
 struct app_writer;
 
 int app_create(const char *path, struct app_writer **out, struct err *e);
 
-/* A number for a rank, a thread, a file, a handle: each counts up from 0 (handles from 1). All
- * threads of a rank are added right after it. Strings are copied. */
+/* Each returns the number of the new rank, thread, file or handle, counted from 0 (handles from 1).
+ * Add all threads of a rank right after it. Strings are copied. */
 int app_add_rank(struct app_writer *w, uint32_t pid, const char *name, const char *node);
 int app_add_thread(struct app_writer *w, uint32_t rank, uint32_t tid);
 int app_add_file(struct app_writer *w, const char *path, int64_t before, int64_t after, bool dir);
 int app_add_handle(struct app_writer *w, const struct app_handle *h);
 
-/* 'op->edges' are copied. -EINVAL: it names a thread, file or handle that was not added. */
+/* Copies 'op->edges'. -EINVAL: the op names a thread, file or handle that was not added. */
 int app_put(struct app_writer *w, uint32_t thread, const struct app_op *op, struct err *e);
 
-/* Writes the tables and ends the file. 'about->version' is not used. Frees 'w' in any case. */
+/* Writes the tables and completes the file. Ignores 'about->version'. Always frees 'w'. */
 int app_finish(struct app_writer *w, const struct app_about *about, struct err *e);
-void app_drop(struct app_writer *w); /* gives up; NULL is fine */
+void app_drop(struct app_writer *w); /* discards the file; NULL is fine */
 
 #endif

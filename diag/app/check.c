@@ -1,5 +1,5 @@
-/* Does every op get its turn? All threads go on as far as edges let them; if they stop before their
- * ends, edges form a cycle. */
+/* Checks that every op can run: advances all threads as far as edges allow. If they stop before
+ * their ends, the edges form a cycle. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -9,12 +9,13 @@
 
 struct runner {
 	struct app_cursor *cursor;
-	struct app_op op; /* the next one, if there is one */
+	struct app_op op; /* the next op, if any */
 	bool pending, ended;
-	uint32_t met; /* of its edges are fulfilled */
+	uint32_t met; /* fulfilled edges of 'op' */
 	uint64_t done;
-	struct app_edge waits;              /* for this */
-	uint32_t first_waiter, next_waiter; /* who waits for this one; who waits for the same */
+	struct app_edge waits; /* the edge that it waits for */
+	/* first thread that waits for this one; next thread that waits for the same */
+	uint32_t first_waiter, next_waiter;
 };
 
 struct check {
@@ -33,7 +34,7 @@ static const struct app_edge *unfulfilled(const struct check *c, struct runner *
 	return NULL;
 }
 
-/* Those who waited for so many ops of 'r' are ready. */
+/* Makes threads ready that waited for the ops that 'r' has completed. */
 static void release(struct check *c, struct runner *r)
 {
 	uint32_t *link = &r->first_waiter;
@@ -51,7 +52,7 @@ static void release(struct check *c, struct runner *r)
 	}
 }
 
-/* As far as it can go. */
+/* Runs a thread until it waits or ends. */
 static int app_check_run(struct check *c, uint32_t i, struct err *e)
 {
 	struct runner *r = &c->runners[i];
@@ -85,7 +86,7 @@ static int app_check_run(struct check *c, uint32_t i, struct err *e)
 	}
 }
 
-/* Names a cycle: from any thread that is held up, to whom it waits for, until one comes again. */
+/* Names a cycle: follows the waits from any blocked thread until a thread repeats. */
 static int name_cycle(struct check *c, uint32_t at, struct err *e)
 {
 	const struct app_trace *t = c->t;

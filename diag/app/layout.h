@@ -19,10 +19,10 @@
  *         v files, for each: s path, z before, z after, v bits (1 directory)
  *         v handles, for each: v file, v flags, v rank, v bits (1 before)
  *
- *   op      v call, v bits, and for each bit of enum app_field that is set, its value; a field that
- *           is missing is: file, handle, size as in the op before it in the block (none and 0 in
- *           the first); result: the size; offset: where the op before ended; else none or 0. Each
- *           block is decoded without others.
+ *   op      v call, v bits, and a value for each bit of enum app_field that is set. Default of a
+ *           missing field: file, handle, size: those of the previous op in the block (none and 0 in
+ *           the first); result: the size; offset: where the previous op ended; others: none or 0.
+ *           Each block can be decoded without others.
  */
 #ifndef CULPRIT_DIAG_APP_LAYOUT_H
 #define CULPRIT_DIAG_APP_LAYOUT_H
@@ -45,7 +45,7 @@ enum {
 	APP_BLOCK_HEAD = 24,
 	APP_PAYLOAD = 65536,
 	APP_TABLES_HEAD = 8,
-	APP_OP = 160, /* no op without its edges is longer */
+	APP_OP = 160, /* most bytes of an op without its edges */
 	APP_EDGE = 15,
 };
 
@@ -56,19 +56,20 @@ enum app_field {
 	APP_HAS_FLAGS = 1 << 3,  /* v */
 	APP_HAS_MODE = 1 << 4,   /* v */
 	APP_HAS_OFFSET = 1
-		<< 5,           /* z difference to where the op before ended; else it is that ... */
-	APP_NO_OFFSET = 1 << 6, /* ... unless this: it is -1 */
-	APP_HAS_SIZE = 1 << 7,  /* v */
+		/* z difference to where the previous op ended; if missing, it is that ... */
+		<< 5,
+	APP_NO_OFFSET = 1 << 6,    /* ... or, with this bit, -1 */
+	APP_HAS_SIZE = 1 << 7,     /* v */
 	APP_HAS_RESULT = 1 << 8,   /* z */
 	APP_HAS_START = 1 << 9,    /* z difference to the last start in the block */
 	APP_HAS_TOOK = 1 << 10,    /* v */
 	APP_HAS_COMPUTE = 1 << 11, /* v */
 	APP_HAS_AWAY = 1 << 12,    /* v */
-	APP_HAS_EDGES = 1 << 13,   /* v how many; for each v thread less the one before, v ops */
+	APP_HAS_EDGES = 1 << 13,   /* v count; for each: v thread minus the previous one, v ops */
 	APP_FIELDS = (1 << 14) - 1,
 };
 
-/* What is remembered inside one block. */
+/* Encoder and decoder state inside one block. */
 struct app_state {
 	uint32_t file, handle;
 	uint64_t size;

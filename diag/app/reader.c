@@ -10,7 +10,7 @@
 struct app_cursor {
 	const struct app_trace *t;
 	uint32_t thread;
-	uint64_t block; /* index of the next one */
+	uint64_t block; /* index of the next block */
 	uint32_t left;  /* ops in the block */
 	uint64_t at;    /* offset of the block */
 	uint8_t *payload;
@@ -67,14 +67,13 @@ static int reader_read_head(struct app_trace *t, struct err *e)
 	t->head_check = bytes_get32(head + 12);
 	t->tables_at = bytes_get64(head + 16);
 	if (bytes_get64(head + 24) != t->size)
-		return app_damaged(t, t->size, "it is cut short, or something follows it", e);
+		return app_damaged(t, t->size, "its size is not the one in its head", e);
 	if (t->tables_at < APP_HEAD || t->tables_at > t->size ||
 		t->size - t->tables_at < APP_TABLES_HEAD)
 		return app_damaged(t, 16, "the tables lie outside", e);
 	return 0;
 }
 
-/* Calls 'fn' for each block's head. */
 static int each_block(struct app_trace *t,
 	void (*fn)(struct app_trace *t, uint32_t thread, const struct app_place *p), struct err *e)
 {
@@ -86,7 +85,7 @@ static int each_block(struct app_trace *t,
 		if (t->tables_at - at < APP_BLOCK_HEAD ||
 			pread(t->fd, head, APP_BLOCK_HEAD, (off_t)at) != APP_BLOCK_HEAD ||
 			bytes_get32(head) != APP_BLOCK_MAGIC)
-			return app_damaged(t, at, "no block of operations is here", e);
+			return app_damaged(t, at, "a block of operations is missing here", e);
 		p = (struct app_place){at, bytes_get32(head + 4), bytes_get32(head + 12)};
 		if (!p.payload || p.payload > APP_PAYLOAD || !p.ops || p.ops > p.payload / 2 ||
 			p.payload > t->tables_at - at - APP_BLOCK_HEAD ||
@@ -139,7 +138,7 @@ static int index_blocks(struct app_trace *t, struct err *e)
 			ops += t->blocks[b].ops;
 		if (ops != t->threads[i].ops)
 			return app_damaged(t, t->tables_at,
-				"a thread has other than its number of operations", e);
+				"a thread does not have its number of operations", e);
 	}
 	return 0;
 }
@@ -416,7 +415,7 @@ int app_next(struct app_cursor *c, struct app_op *op, struct err *e)
 	}
 	if (!get_op(c, op))
 		return app_damaged(c->t, c->at + APP_BLOCK_HEAD + (uint64_t)(c->b.pos - c->payload),
-			"this operation is not what a writer writes", e);
+			"this operation is invalid", e);
 	c->left--;
 	return 1;
 }

@@ -1,4 +1,4 @@
-/* What the parts of the reader share. */
+/* Shared by the files of the reader. */
 #ifndef CULPRIT_DIAG_APP_READER_IMPL_H
 #define CULPRIT_DIAG_APP_READER_IMPL_H
 
@@ -15,19 +15,19 @@ struct app_trace {
 	char id[20];
 	uint32_t head_check;
 	uint64_t size, tables_at, n_ops, n_edges;
-	char *strings; /* all of the tables' strings, each with a NUL */
+	char *strings; /* all strings of the tables, each with a NUL */
 	struct app_about about;
 	struct app_rank *ranks;
 	struct app_thread *threads;
 	struct app_file *files;
-	struct app_handle *handles; /* [0] is number 1 */
+	struct app_handle *handles; /* [0] is handle 1 */
 	uint32_t n_ranks, n_threads, n_files, n_handles;
 	struct app_place *blocks; /* by thread, in order */
 	uint64_t n_blocks;
-	uint64_t *first_block; /* of each thread, and one behind the last */
+	uint64_t *first_block; /* of each thread, plus an end */
 };
 
-/* Bytes under way; the getters return false at their end or if the value is out of range. */
+/* Bytes being decoded; the getters return false at the end or if the value is out of range. */
 struct app_bytes {
 	const uint8_t *pos, *end;
 };
@@ -38,10 +38,10 @@ bool app_get_signed(struct app_bytes *b, int64_t *out);
 
 int app_damaged(const struct app_trace *t, uint64_t at, const char *what, struct err *e);
 
-/* The payload of the tables into 't'. */
+/* Decodes the tables into 't'. */
 int app_read_tables(struct app_trace *t, struct err *e);
 
-/* All ops once: edges, references, no cycle. */
+/* Checks all ops: edges, references, cycles. */
 int app_check(struct app_trace *t, struct err *e);
 
 #endif

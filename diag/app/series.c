@@ -86,7 +86,7 @@ json_t *series_json(const struct app_series *s)
 		"skipped", (int)from, "read_bytes", read, "written_bytes", written);
 }
 
-/* Sums of all steps stay below 2^63. */
+/* Checks that sums of all steps stay below 2^63. */
 static bool get_steps(const json_t *v, size_t from, uint64_t *to)
 {
 	size_t i;

@@ -49,7 +49,7 @@ bool app_path_ok(const char *path)
 	}
 }
 
-/* A string of the tables, moved over its length's last byte to make room for a NUL. */
+/* A string of the tables. Moves it over the last byte of its length to make room for a NUL. */
 static bool get_string(struct app_bytes *b, const char **out, size_t most)
 {
 	uint64_t n;
@@ -65,7 +65,7 @@ static bool get_string(struct app_bytes *b, const char **out, size_t most)
 	return true;
 }
 
-/* How many come, each of 'least' bytes at least; an array for them. */
+/* Reads the number of entries, each of at least 'least' bytes, and allocates an array for them. */
 static bool get_count(struct app_bytes *b, uint64_t most, size_t least, uint32_t *n)
 {
 	uint64_t v;
@@ -133,7 +133,7 @@ static bool get_ranks(struct app_trace *t, struct app_bytes *b)
 	return t->ranks;
 }
 
-/* '*bad': a path that leaves the root, or is not as writers write them. */
+/* '*bad': a path that leaves the root, or is not in the form that writers use. */
 static bool get_files(struct app_trace *t, struct app_bytes *b, const char **bad)
 {
 	uint64_t bits;
@@ -199,8 +199,8 @@ int app_read_tables(struct app_trace *t, struct err *e)
 		b.pos == b.end)
 		return 0;
 	if (!bad)
-		return app_damaged(t, t->tables_at + (uint64_t)(b.pos - p),
-			"the tables are not what a writer writes", e);
+		return app_damaged(
+			t, t->tables_at + (uint64_t)(b.pos - p), "the tables are invalid", e);
 	text_clean(bad, text, sizeof(text));
 	err_set(e, -EBADMSG,
 		"the trace '%s' has the path '%s', which is not below the folder of the replay: "

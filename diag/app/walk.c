@@ -1,4 +1,4 @@
-/* Lists what is below a folder before and after an application runs. */
+/* Lists the files below a folder before and after an application runs. */
 #include "diag/app/walk.h"
 
 #include <errno.h>
@@ -36,7 +36,7 @@ static int walk(FTS *fts, const char *root, void (*fn)(void *ctx, const char *pa
 		if (!entry->fts_level && entry->fts_info == FTS_NS)
 			return err_errno(e, -entry->fts_errno, "cannot look at '%s'", root);
 		if (!entry->fts_level && entry->fts_info != FTS_D)
-			return err_set(e, -ENOTDIR, "'%s' is no folder", root);
+			return err_set(e, -ENOTDIR, "'%s' is not a folder", root);
 		if (++n > MOST_FILES)
 			return err_set(e, -E2BIG,
 				"there are more than %d files below '%s': give the folder of the "
@@ -44,7 +44,7 @@ static int walk(FTS *fts, const char *root, void (*fn)(void *ctx, const char *pa
 				MOST_FILES, root);
 		if (clock_mono_s() > end)
 			return err_set(e, -ETIMEDOUT,
-				"looking at the files below '%s' takes more than %d s: give a "
+				"listing the files below '%s' takes more than %d s: give a "
 				"smaller folder by --root",
 				root, MOST_S);
 		fn(ctx, entry->fts_level ? entry->fts_path + skip : "", size_of(entry));

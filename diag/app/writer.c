@@ -10,13 +10,13 @@
 #include "harness/base/vec.h"
 
 struct block {
-	uint8_t *bytes; /* APP_BLOCK_HEAD and payload; allocated with the first op, and grown */
+	uint8_t *bytes; /* APP_BLOCK_HEAD and payload; allocated with the first op */
 	uint32_t size, room, ops;
 	struct app_state state;
 	uint64_t total;
 };
 
-/* A table under way, as bytes. */
+/* A table in the making. */
 struct bytes {
 	uint8_t *p;
 	size_t size, room;
@@ -31,7 +31,7 @@ struct app_writer {
 	uint32_t n_threads;
 	uint32_t n_ranks, n_files, n_handles;
 	struct bytes ranks, files, handles; /* ranks: without their threads */
-	uint32_t *threads_of;               /* how many each rank has */
+	uint32_t *threads_of;               /* number of threads of each rank */
 	uint32_t *tids;
 	int failed;
 };
@@ -140,7 +140,7 @@ void app_drop(struct app_writer *w)
 	free(w);
 }
 
-/* Room for the n-th of an array of counts. */
+/* Appends to an array of counts. */
 static int count_add(uint32_t **counts, uint32_t n, uint32_t value)
 {
 	uint32_t *p = vec_room(*counts, n, sizeof(*p));
@@ -332,7 +332,8 @@ int app_put(struct app_writer *w, uint32_t thread, const struct app_op *op, stru
 	int rc;
 
 	if (!op_ok(w, thread, op))
-		return err_set(e, -EINVAL, "an op of '%s' names what is not there", w->path);
+		return err_set(e, -EINVAL, "an op of '%s' names an unknown thread, file or handle",
+			w->path);
 	b = &w->threads[thread];
 	if (b->size + need > APP_BLOCK_HEAD + APP_PAYLOAD) {
 		rc = put_block(w, thread, e);
@@ -347,7 +348,7 @@ int app_put(struct app_writer *w, uint32_t thread, const struct app_op *op, stru
 	return 0;
 }
 
-/* The ranks again, each with its threads. */
+/* Writes the ranks again, now each with its threads. */
 static void put_ranks(struct app_writer *w, struct bytes *t)
 {
 	uint32_t thread = 0;

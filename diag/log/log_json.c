@@ -150,7 +150,7 @@ static void json_fuse(json_t *o, const struct record_fuse *f)
 	const char *name = fuse_opcode_name(f->opcode);
 	char unique[24], nodeid[24];
 
-	/* Of 64 bits: as text, which no reader rounds. */
+	/* 64-bit numbers are printed as text, because JSON readers round them. */
 	snprintf(unique, sizeof(unique), "%llu", (unsigned long long)f->unique);
 	snprintf(nodeid, sizeof(nodeid), "%llu", (unsigned long long)f->nodeid);
 	json_object_update_new(o,

@@ -7,8 +7,8 @@
 #include "harness/base/text.h"
 #include "diag/log/log_view.h"
 
-/* What a reading was over all its seconds: the sum over things (the mean, of a LEVEL of sockets) in
- * each. */
+/* A reading over all its seconds. In each second it is the sum over things (for a LEVEL of sockets,
+ * the mean). */
 struct reading_row {
 	enum reading what;
 	bool accepted;
@@ -17,7 +17,7 @@ struct reading_row {
 	double sum, least, most;
 };
 
-/* In the order in which the rows are printed. */
+/* Order of printing. */
 static int log_readings_compare(const void *a, const void *b)
 {
 	const struct reading_row *x = a, *y = b;

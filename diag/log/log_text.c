@@ -24,7 +24,7 @@ static const char *socket_name(const struct record_fd *f)
 	return f->path;
 }
 
-/* A path argument, quoted as C would. */
+/* Prints a path argument, quoted as in C. */
 static void print_quoted(const char *s)
 {
 	putchar('"');
@@ -124,7 +124,7 @@ static void print_args(
 	}
 }
 
-/* Do the arguments or the result give the offset already? */
+/* Do the arguments or the result already show the offset? */
 static bool says_offset(const struct record_call *c, const struct call_info *info)
 {
 	return info &&
@@ -273,7 +273,7 @@ void text_record(const struct log_view *v, struct stream_item *item)
 		return;
 	}
 	if (rec->type == RECORD_READING) {
-		/* Of a whole second, and of no process. */
+		/* Covers a whole second, and no process. */
 		printf("%.8s ", when);
 		print_reading(&rec->reading);
 		return;

@@ -11,7 +11,7 @@
 
 struct row {
 	char *key;
-	bool messages; /* made of the reads that other rows count */
+	bool messages; /* of the reads that other rows count */
 	uint64_t count, errors, bytes, total_ns, max_ns;
 	uint64_t histogram[SUM_BUCKETS];
 };
@@ -37,7 +37,7 @@ void *row_find(
 	if (found)
 		return *found;
 	row = memcpy(alloc_zero(1, size), want, size);
-	if (!tsearch(row, rows, compare)) /* no memory */
+	if (!tsearch(row, rows, compare)) /* out of memory */
 		abort();
 	return row;
 }
@@ -58,7 +58,7 @@ void totals_free(struct totals *t)
 	free(t);
 }
 
-/* Joins what a row stands for. */
+/* Appends a part to a row's key. */
 static void key_add(char *key, size_t size, const char *part)
 {
 	size_t n = strlen(key);
@@ -143,13 +143,12 @@ static void add_row(struct row *to, const struct row *from)
 		to->histogram[i] += from->histogram[i];
 }
 
-/* Adds 'from' to the row of 'key'. */
 static void log_totals_add(struct totals *t, char *key, const struct row *from)
 {
 	const struct row want = {.key = key, .messages = from->messages};
 	struct row *r = row_find(&t->by_key, &want, sizeof(want), by_key);
 
-	if (r->key == key) { /* it is new */
+	if (r->key == key) { /* a new row */
 		r->key = alloc_copy(key);
 		if (t->n % 64 == 0)
 			t->rows = alloc_resize(t->rows, t->n + 64, sizeof(*t->rows));
@@ -227,7 +226,7 @@ static void print_row(const struct row *r, const struct row *all)
 	putchar('\n');
 }
 
-/* In the order in which keys are joined. */
+/* Lists the keys in the order in which they are joined. */
 static void header(unsigned by, char *out, size_t size)
 {
 	static const char *const names[] = {"process", "call", "error", "file", "path"};

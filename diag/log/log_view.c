@@ -85,7 +85,7 @@ const char *format_peers(const struct record_sum *s, char out[2 * VIEW_ADDRESS])
 {
 	char local[VIEW_ADDRESS], remote[VIEW_ADDRESS];
 
-	/* Ports that are not kept apart have no number. */
+	/* Sums do not distinguish clients' ports: their port is 0. */
 	format_peer(&s->local, local);
 	format_peer(&s->remote, remote);
 	snprintf(out, 2 * VIEW_ADDRESS, "%s -> %s", local, remote);

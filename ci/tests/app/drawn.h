@@ -1,5 +1,5 @@
-/* A trace of chance, the same for the same seed. Op k of a thread waits for ops below k / 2, so
- * that no cycle can be. */
+/* A random trace, always the same for a seed. Op k of a thread waits only for ops below k / 2, so
+ * there can be no cycle. */
 #ifndef CULPRIT_CI_TESTS_APP_DRAWN_H
 #define CULPRIT_CI_TESTS_APP_DRAWN_H
 

@@ -1,4 +1,4 @@
-/* Bytes over time: sums are exact, intervals grow, and what is not a series is refused. */
+/* Tests bytes over time: sums are exact, intervals grow, and other JSON is refused. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -31,10 +31,10 @@ static void bytes_are_spread_over_a_call(void **state)
 	assert_int_equal(s.read[3], 500);
 	assert_int_equal(s.read[4], 250);
 	assert_int_equal(s.n, 5);
-	series_add(&s, true, 4 * MS, 5 * MS, 7); /* to the end of an interval, not beyond */
+	series_add(&s, true, 4 * MS, 5 * MS, 7); /* up to the end of an interval, not beyond */
 	assert_int_equal(s.written[4], 7);
 	assert_int_equal(s.n, 5);
-	series_add(&s, true, 9 * MS, 9 * MS, 3); /* of no duration */
+	series_add(&s, true, 9 * MS, 9 * MS, 3); /* without duration */
 	assert_int_equal(s.written[9], 3);
 }
 
@@ -60,7 +60,7 @@ static void sums_are_exact(void **state)
 	assert_int_equal(sum(s.written), written);
 }
 
-static void any_time_has_a_place(void **state)
+static void calls_at_any_time_are_counted(void **state)
 {
 	static const int64_t times[] = {INT64_MIN, -1, 0, 1, MS, (int64_t)1 << 62, INT64_MAX};
 	struct app_series s;
@@ -75,7 +75,7 @@ static void any_time_has_a_place(void **state)
 	assert_true(s.n <= SERIES_STEPS);
 }
 
-static void merged_is_as_added_together(void **state)
+static void merging_equals_adding_all(void **state)
 {
 	struct app_series a, b, both;
 
@@ -94,7 +94,7 @@ static void merged_is_as_added_together(void **state)
 	assert_memory_equal(a.written, both.written, sizeof(a.written));
 }
 
-static void json_and_back(void **state)
+static void json_is_read_back(void **state)
 {
 	struct app_series s, back;
 	json_t *v;
@@ -110,7 +110,7 @@ static void json_and_back(void **state)
 	json_decref(v);
 }
 
-static void what_is_no_series_is_refused(void **state)
+static void other_json_is_refused(void **state)
 {
 	static const char *const bad[] = {"{}", "[]", "1",
 		"{\"interval_s\":0,\"read_bytes\":[],\"written_bytes\":[]}",
@@ -142,10 +142,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(bytes_are_spread_over_a_call),
 		cmocka_unit_test(sums_are_exact),
-		cmocka_unit_test(any_time_has_a_place),
-		cmocka_unit_test(merged_is_as_added_together),
-		cmocka_unit_test(json_and_back),
-		cmocka_unit_test(what_is_no_series_is_refused),
+		cmocka_unit_test(calls_at_any_time_are_counted),
+		cmocka_unit_test(merging_equals_adding_all),
+		cmocka_unit_test(json_is_read_back),
+		cmocka_unit_test(other_json_is_refused),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

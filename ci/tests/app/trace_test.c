@@ -1,4 +1,5 @@
-/* Application traces: what is written is read; damage, other versions and cycles are refused. */
+/* Tests application traces: a written trace is read back; damage, other versions and cycles are
+ * refused. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,7 +17,7 @@
 
 static char path[128];
 
-static void written_is_read(void **state)
+static void a_written_trace_is_read_back(void **state)
 {
 	struct app_trace *t;
 	struct err e = {.text = ""};
@@ -98,7 +99,7 @@ static void damage_is_refused(void **state)
 	free(bytes);
 }
 
-/* Each of three ranks has three ops; op 2 of each waits for op 'ops' of the next. */
+/* Three ranks with three ops each; op 2 of each rank waits for op 'ops' of the next. */
 static void ring(uint64_t ops)
 {
 	struct app_about about = {.method = 1, .comment = "", .root = "", .kernel = ""};
@@ -140,10 +141,10 @@ static void cycles_are_named(void **state)
 		"has a cycle: operation 2 of rank 0 (thread 0) waits for operation 2 of rank 1 "
 		"(thread 0), operation 2 of rank 1 (thread 0) waits for operation 2 of rank 2");
 	ring(4);
-	refused(path, -EBADMSG, "not what a writer writes");
+	refused(path, -EBADMSG, "is invalid");
 }
 
-static void paths_stay_below(void **state)
+static void paths_stay_below_the_root(void **state)
 {
 	static const char *const bad[] = {"..", "a/../b", "/etc", "a//b", "./a", "a/", "a/.."};
 	struct app_writer *w;
@@ -156,7 +157,7 @@ static void paths_stay_below(void **state)
 	app_drop(w);
 }
 
-static void text_is_stable(void **state)
+static void printed_text_is_stable(void **state)
 {
 	struct app_trace *t;
 	char *text;
@@ -203,7 +204,7 @@ static void expect_copied(const struct app_trace *t, uint32_t thread, uint32_t c
 	app_cursor_free(c);
 }
 
-static void copies_keep_to_themselves(void **state)
+static void copies_use_their_own_files(void **state)
 {
 	struct app_trace *t, *three;
 	struct err e = {.text = ""};
@@ -233,8 +234,9 @@ static void copies_keep_to_themselves(void **state)
 	app_free(t);
 }
 
-/* Numbers of the tables: what is too large, or cut off, is refused, and the output left alone. */
-static void numbers_have_limits(void **state)
+/* Numbers of the tables: refuses those that are too large or truncated, and leaves the output
+ * alone. */
+static void numbers_in_tables_have_limits(void **state)
 {
 	static const struct {
 		uint8_t bytes[12];
@@ -269,13 +271,13 @@ static int prepare(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(written_is_read),
+		cmocka_unit_test(a_written_trace_is_read_back),
 		cmocka_unit_test(damage_is_refused),
 		cmocka_unit_test(cycles_are_named),
-		cmocka_unit_test(paths_stay_below),
-		cmocka_unit_test(text_is_stable),
-		cmocka_unit_test(copies_keep_to_themselves),
-		cmocka_unit_test(numbers_have_limits),
+		cmocka_unit_test(paths_stay_below_the_root),
+		cmocka_unit_test(printed_text_is_stable),
+		cmocka_unit_test(copies_use_their_own_files),
+		cmocka_unit_test(numbers_in_tables_have_limits),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);
