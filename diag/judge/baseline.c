@@ -9,7 +9,7 @@
 #include "harness/base/alloc.h"
 #include "harness/base/jget.h"
 
-/* What is compared of one fault, or of all: cells, and of those wrong ones; faulty ones, right
+/* The counts of one fault or of all: all cells with wrong servers, and faulty cells with right
  * ones. */
 struct counts {
 	unsigned n[2], hits[2]; /* [wrong] */
@@ -26,7 +26,7 @@ double fisher_p(unsigned before, unsigned n_before, unsigned now, unsigned n_now
 	return now ? gsl_cdf_hypergeometric_Q(now - 1, hits, misses, n_now) : 1;
 }
 
-/* Place of a name on an axis, or the number of its names. */
+/* Index of a name on an axis, or the number of names. */
 static size_t index_of(const struct score_table *t, enum score_axis axis, const char *name)
 {
 	const char *const *names;
@@ -37,7 +37,7 @@ static size_t index_of(const struct score_table *t, enum score_axis axis, const 
 	return i;
 }
 
-/* All workloads together. */
+/* Adds up all workloads. */
 static struct counts counts_at(const struct score_table *t, size_t detector, size_t fault)
 {
 	const char *const *names;
@@ -94,7 +94,7 @@ json_t *baseline_make(const struct score_table *t, const char *run, const char *
 	return json_pack("{s:i, s:s, s:o}", "culprit_baseline", 1, "run", run, "detectors", all);
 }
 
-/* The member 'key': a whole number from 'least' to 'most'. */
+/* Reads the member 'key', a whole number from 'least' to 'most'. */
 static bool read_count(
 	const json_t *row, const char *key, json_int_t least, json_int_t most, unsigned *out)
 {
@@ -118,7 +118,7 @@ static int read_counts(const json_t *row, const char *source, const char *detect
 	return 0;
 }
 
-/* Right servers, then wrong ones. */
+/* Compares right servers, then wrong ones. */
 static void judge_baseline_compare(struct comparisons *out, const char *detector, const char *fault,
 	const struct counts *before, const struct counts *now)
 {
@@ -150,7 +150,7 @@ static void baseline_add(struct counts *sum, const struct counts *c)
 	}
 }
 
-/* A detector's faults that both have, and their sums. */
+/* Compares a detector's common faults, and their sums. */
 static int compare_detector(const struct score_table *t, const char *name, const json_t *faults,
 	const char *source, struct comparisons *out, struct err *e)
 {
@@ -190,14 +190,15 @@ int baseline_compare(const struct score_table *t, const json_t *baseline, const 
 
 	if (jget_int(baseline, "culprit_baseline") != 1 || !json_is_object(detectors))
 		return err_set(e, -EINVAL,
-			"'%s' is no baseline of version 1 ('--write-baseline' writes one)", source);
+			"'%s' is not a baseline of version 1: write one with --write-baseline",
+			source);
 	json_object_foreach((json_t *)detectors, name, faults) {
 		if (!rc)
 			rc = compare_detector(t, name, faults, source, &c, e);
 	}
 	if (!rc && !c.n)
 		rc = err_set(e, -EINVAL,
-			"'%s' has no detector and fault in common with what was scored", source);
+			"'%s' has no detector and fault in common with these scores", source);
 	if (rc) {
 		comparisons_clear(&c);
 		return rc;

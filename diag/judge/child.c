@@ -19,13 +19,13 @@
 
 enum { PIPE = 3, LENGTH_MAX = 256 << 20, TIMEOUTS_MAX = 3 };
 
-/* Precedes an answer's JSON, or the sentence of an error. */
+/* Precedes an answer's JSON, or the text of an error. */
 struct head {
 	int32_t rc;
 	uint32_t length;
 };
 
-/* Questions of one detector, and how far they have come. */
+/* Questions of one detector, and the progress. */
 struct talk {
 	child_fn *fn;
 	void *ctx;
@@ -33,7 +33,7 @@ struct talk {
 	double limit_s;
 	struct detector_answer *answers;
 	size_t next, n;
-	int late; /* answers in a row that came too late */
+	int late; /* late answers in a row */
 };
 
 static void send_answer(int rc, const char *text)
@@ -49,7 +49,7 @@ static void send_stopped(const char *text)
 	send_answer(-ETIMEDOUT, text);
 }
 
-/* _exit: buffers and atexit handlers are the parent's. */
+/* Uses _exit, because buffers and atexit handlers belong to the parent. */
 __attribute__((noreturn)) static void answer_all(const struct talk *t, int pipe_fd, pid_t parent)
 {
 	prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
@@ -72,7 +72,7 @@ __attribute__((noreturn)) static void answer_all(const struct talk *t, int pipe_
 	_exit(0);
 }
 
-/* 0, -ENODATA at the end of the pipe, -ETIMEDOUT. */
+/* Returns 0, -ENODATA at the end of the pipe, or -ETIMEDOUT. */
 static int receive(int fd, void *to, size_t n, double deadline)
 {
 	char *at = to;
@@ -125,7 +125,7 @@ static int receive_answer(int fd, double limit_s, const char *who, struct detect
 	return rc;
 }
 
-/* After the first answer, the end of the pipe is no failure: a child that was stopped in a C
+/* After the first answer the end of the pipe is no failure: a child that was stopped in a C
  * function has answered, and ends. */
 static void read_answers(struct talk *t, int fd)
 {

@@ -50,7 +50,7 @@ void columns_free(struct columns *c)
 	free(c);
 }
 
-/* NaN has no place here: a second without sample is told by its count. */
+/* NaN does not occur: a missing sample shows in the count. */
 static enum form narrowest(const double *v, size_t n)
 {
 	bool one = true, is_short = true, is_float = true;
@@ -86,7 +86,7 @@ void columns_put(struct columns *c, size_t metric, size_t server, const double *
 
 		head.form[k] = (uint8_t)narrowest(v, n);
 		head.one[k] = n ? v[0] : 0;
-		/* With one sample a second, as most readings have, its maximum is its sum. */
+		/* With one sample a second, as for most readings, the maximum equals the sum. */
 		if (k == COLUMN_MAX && head.form[k] != ONE &&
 			!memcmp(v, values + COLUMN_SUM * n, n * sizeof(*v)))
 			head.form[k] = AS_SUM;
@@ -139,7 +139,7 @@ struct columns *columns_from_samples(
 	struct sample *sorted = alloc_resize(NULL, n + 1, sizeof(*sorted));
 	struct columns *c = columns_new(n_metrics, n_servers, seconds);
 
-	/* A counting sort; what is left out has its own key, the last. */
+	/* A counting sort; samples left out have the last key. */
 	for (int pass = 0; pass < 2; pass++) {
 		for (size_t i = 0; i < n; i++) {
 			const struct sample *s = &samples[i];
@@ -154,7 +154,7 @@ struct columns *columns_from_samples(
 		for (size_t k = 0; !pass && k < keys; k++)
 			starts[k + 1] += starts[k];
 	}
-	/* starts[k] is now where key k ends. */
+	/* starts[k] is now the end of key k. */
 	for (size_t k = 0, from = 0; k < keys; from = starts[k++])
 		if (from < starts[k])
 			columns_put_samples(
@@ -174,7 +174,7 @@ bool columns_has(const struct columns *c, size_t metric, size_t server)
 	return c->blocks[metric * c->n_servers + server] != NULL;
 }
 
-/* One number of a column that takes room. */
+/* One number of a column that is stored. */
 static inline double columns_number_of(enum form form, const char *data, size_t i)
 {
 	return form == SHORT    ? ((const uint16_t *)data)[i]

@@ -30,7 +30,7 @@ enum { SPACES = CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC | CLONE
 
 static const char STARTING[] = "starting it";
 
-/* A child's failure, for its parent. */
+/* A child's failure, reported to its parent. */
 struct report {
 	int code;
 	char what[120];
@@ -44,7 +44,7 @@ static void confine_refuse(const char *what, int code)
 
 	snprintf(r.what, sizeof(r.what), "%s", what);
 	if (fd_write_all(REPORT, &r, sizeof(r))) {
-		/* The parent is gone. */
+		/* The parent has ended. */
 	}
 	_exit(127);
 }
@@ -64,7 +64,7 @@ static void write_map(const char *path, const char *text)
 	close(fd);
 }
 
-/* Nobody in the user namespace is the caller outside it. */
+/* Maps nobody in the user namespace to the caller outside it. */
 static void map_user(uid_t uid, gid_t gid)
 {
 	char map[64];
@@ -114,7 +114,7 @@ static void confine_show(const char *folder, const char *path, bool read_only)
 			path);
 }
 
-/* A copy does not tell path, owner and times. */
+/* A copy hides path, owner and times. */
 static void copy_program(const char *program, const char *copy)
 {
 	char buf[65536];
@@ -169,7 +169,7 @@ static void limit(int resource, rlim_t value)
 {
 	struct rlimit now;
 
-	/* Keep a hard limit that is lower. */
+	/* Keep a lower hard limit. */
 	if (getrlimit(resource, &now) == 0 && now.rlim_max < value)
 		value = now.rlim_max;
 	must(setrlimit(resource, &(struct rlimit){value, value}), "setting limits");
@@ -180,10 +180,10 @@ enum { NATIVE = AUDIT_ARCH_X86_64 };
 #elif defined(__aarch64__)
 enum { NATIVE = AUDIT_ARCH_AARCH64 };
 #else
-#error "confine.c: which AUDIT_ARCH has this machine?"
+#error "confine.c: unknown AUDIT_ARCH of this machine"
 #endif
 
-/* Keyrings belong to a user, not to a namespace: the next run would find what one puts there. */
+/* Keyrings belong to a user, not to a namespace: the next run would find keys left there. */
 static void forbid_keys(void)
 {
 	static struct sock_filter rules[] = {
@@ -210,7 +210,7 @@ static void become(const char *path, char *name, bool root)
 
 	limit(RLIMIT_CORE, 0);
 	limit(RLIMIT_CPU, 60);
-	/* What it has written to; programs reserve more address space than they use. */
+	/* Limits written memory; programs reserve more address space than they use. */
 	limit(RLIMIT_DATA, (rlim_t)LUAX_MEMORY_MIB * MIB);
 	limit(RLIMIT_AS, (rlim_t)4096 * MIB);
 	limit(RLIMIT_FSIZE, 64 * MIB);
@@ -242,8 +242,8 @@ static int confine_wait_for(pid_t pid)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-/* The first process of the namespace ignores signals without a handler, so the program is
- * another. */
+/* The first process of the namespace ignores signals without a handler, so it starts the program as
+ * a second one. */
 static void init(const char *program, const char *folder, char *name, bool root)
 	__attribute__((noreturn));
 
@@ -261,7 +261,7 @@ static void init(const char *program, const char *folder, char *name, bool root)
 	_exit(confine_wait_for(pid));
 }
 
-/* The child: never returns. */
+/* Runs in the child; never returns. */
 static void child(const char *program, const char *folder, bool trust, uid_t uid, gid_t gid)
 {
 	const char *base = strrchr(program, '/') ? strrchr(program, '/') + 1 : program;
@@ -287,7 +287,7 @@ static void child(const char *program, const char *folder, bool trust, uid_t uid
 	_exit(confine_wait_for(pid));
 }
 
-/* Descriptors 0, 1, 2 and the report's; no other. */
+/* Keeps descriptors 0, 1, 2 and the report's; closes all others. */
 static void arrange(int in, int out, int error, int report)
 {
 	int fds[4] = {in, out, error, report};
@@ -302,7 +302,7 @@ static void arrange(int in, int out, int error, int report)
 	close_range(REPORT + 1, ~0U, 0);
 }
 
-/* The first line of a script, without "#!" and without its end; false: it is none. */
+/* Reads the first line of a script, without "#!" and newline. False: not a script. */
 static bool read_shebang(const char *program, char *line, size_t size)
 {
 	FILE *f = fopen(program, "re");
@@ -324,7 +324,7 @@ static int explain_start(const char *program, int code, struct err *e)
 
 	if (code == ENOEXEC)
 		return err_set(e, -EINVAL,
-			"%s:1: the detector has no interpreter: let its first line name one, "
+			"%s:1: the detector has no interpreter: name one in its first line, "
 			"'#!/usr/bin/python3'",
 			program);
 	if (code != ENOENT || !read_shebang(program, line, sizeof(line)))
@@ -349,8 +349,8 @@ int confine_check(const char *program, struct err *e)
 			file_kind(st.st_mode));
 	if (read_shebang(program, line, sizeof(line)) && *line && line[strlen(line) - 1] == '\r')
 		return err_set(e, -EINVAL,
-			"%s:1: its lines end as on Windows (CR LF), so its interpreter is not "
-			"found; 'sed -i \"s/\\r$//\" %s' mends it",
+			"%s:1: its lines end with CR LF, so its interpreter is not found: run "
+			"'sed -i \"s/\\r$//\" %s'",
 			program, program);
 	return 0;
 }
@@ -362,10 +362,8 @@ static int explain(const struct report *r, const char *program, struct err *e)
 
 	if (!strcmp(r->what, "namespaces"))
 		return err_set(e, -EPERM,
-			"the detector '%s' cannot be kept from what it must not know: namespaces "
-			"are not "
-			"available here; run culprit as root, allow user namespaces, or trust it "
-			"with --trust",
+			"cannot confine the detector '%s': namespaces are not available here; run "
+			"culprit as root, allow user namespaces, or trust the detector with --trust",
 			program);
 	return err_errno(e, -r->code, "cannot start the detector '%s': %s", program, r->what);
 }
@@ -402,7 +400,7 @@ int confine_start(const char *program, int in, int out, int error, bool trust, s
 	}
 	close(report[1]);
 	report[1] = -1;
-	/* Ends with the exec, or with a report. */
+	/* The loop ends with the exec, or with a report. */
 	while ((n = read(report[0], &r, sizeof(r))) < 0 && errno == EINTR)
 		;
 	if (n > 0)

@@ -62,7 +62,7 @@ static int digest_program(struct detector *d, struct err *e)
 	return 0;
 }
 
-/* A program is named after its file, and gets its parameters as they are. */
+/* A program is named after its file, and gets its parameters as given. */
 static int read_program(struct detector *d, const json_t *params, struct err *e)
 {
 	int rc = confine_check(d->path, e);

@@ -18,13 +18,13 @@
 
 enum { COLUMNS_MAX = 64 };
 
-/* Reads a file: its rows, or lines, end as labels. */
+/* Reads a file, whose rows or lines become labels. */
 struct reader {
 	struct ground_truth *labels;
 	const char *path;
-	char *field[COLUMNS_MAX];   /* in the line */
+	char *field[COLUMNS_MAX];   /* of the line */
 	size_t n_fields, n_columns; /* of this row; of the head, 0 before it */
-	int member, ill, from, to;  /* columns; -1: not there */
+	int member, ill, from, to;  /* columns; -1: missing */
 	bool group[COLUMNS_MAX];
 	unsigned line;
 	int rc;
@@ -65,7 +65,7 @@ static void ground_truth_add(struct reader *r, char *member, double from_s, doub
 	l->v[l->n++] = (struct ground_truth_label){member, from_s, to_s, ill, r->line};
 }
 
-/* Without blanks at both ends; changes 's'. */
+/* Removes blanks at both ends; changes 's'. */
 static char *trim(char *s)
 {
 	size_t n;
@@ -77,7 +77,7 @@ static char *trim(char *s)
 	return s;
 }
 
-/* The first column that has one of these names, the first name first; -1: none. */
+/* The first column with one of these names, earlier names first; -1: none. */
 static int column(const struct reader *r, const char *const names[])
 {
 	for (size_t k = 0; names[k]; k++)
@@ -103,8 +103,8 @@ static void take_head(struct reader *r)
 	r->labels->complete = r->ill < 0;
 	if (r->member < 0)
 		ground_truth_complain(r,
-			"the head has no column of members; name it 'member' (in front of it may "
-			"stand columns of groups, behind it 'from', 'to' and 'ill')");
+			"the head has no column of members: name it 'member'; columns of groups come "
+			"before it, 'from', 'to' and 'ill' after it");
 	for (int i = 0; i < r->member; i++)
 		r->group[i] = i != r->ill && i != r->from && i != r->to;
 }
@@ -115,8 +115,8 @@ static bool take_time(struct reader *r, int at, double *time_s)
 		return true;
 	if (!import_time(r->field[at], 1, time_s))
 		return true;
-	ground_truth_complain(
-		r, "'%.60s' is no time; write Unix seconds or 2026-11-22T14:00:00Z", r->field[at]);
+	ground_truth_complain(r,
+		"'%.60s' is not a time: write Unix seconds or 2026-11-22T14:00:00Z", r->field[at]);
 	return false;
 }
 
@@ -172,8 +172,8 @@ static void take_row(struct reader *r)
 	ground_truth_add(r, member, from, to, ill);
 }
 
-/* The field at 's', unquoted in its place, to '*field'; returns where the next one begins, or NULL
- * after the last. A quoted field ends on its line: a row is a line here. */
+/* Reads the field at 's' into '*field', unquoted in place; returns the start of the next field, or
+ * NULL after the last. A quoted field must end on its line. */
 static char *next_field(struct reader *r, char *s, char **field)
 {
 	char *end = s + strcspn(s, ","), *out;
@@ -191,10 +191,10 @@ static char *next_field(struct reader *r, char *s, char **field)
 		if (!*s)
 			ground_truth_complain(r, "a quote is not closed");
 		else if (*end && *end != ',')
-			ground_truth_complain(r, "text behind a closing quote");
+			ground_truth_complain(r, "text after a closing quote");
 		*out = '\0';
 	} else if (memchr(s, '"', (size_t)(end - s))) {
-		ground_truth_complain(r, "a quote where none can be");
+		ground_truth_complain(r, "a quote inside an unquoted field");
 	}
 	if (!*end)
 		return NULL;
@@ -237,7 +237,7 @@ static void take_line(struct reader *r, char *line)
 	line[strcspn(line, "#")] = '\0';
 	text = trim(line);
 	if (strchr(text, ','))
-		ground_truth_complain(r, "a comma in a list; a CSV file begins with a head");
+		ground_truth_complain(r, "a comma in a list: a CSV file must begin with a head");
 	else if (*text)
 		ground_truth_add(r, alloc_copy(text), -INFINITY, INFINITY, true);
 }
@@ -343,8 +343,8 @@ static int ambiguous(const struct ground_truth *l, const struct ground_truth_lab
 	text_clean(one, path1, sizeof(path1));
 	text_clean(other, path2, sizeof(path2));
 	return err_blame(e, ERR_SCENARIO,
-		err_set(e, -EINVAL, "%s:%u: '%s' may be '%s' or '%s'; write more of its groups",
-			l->path, label->line, name, path1, path2));
+		err_set(e, -EINVAL, "%s:%u: '%s' may be '%s' or '%s': add its groups", l->path,
+			label->line, name, path1, path2));
 }
 
 static int ground_truth_find(const struct ground_truth *l, const struct ground_truth_label *label,

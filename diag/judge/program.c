@@ -1,5 +1,5 @@
 /*
- * Detectors that are programs: JSON lines in, one JSON line out.
+ * Runs detectors that are programs: JSON lines in, one JSON line out.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -23,7 +23,8 @@
 
 enum { ANSWER_MAX = 1 << 20, COMPLAINT_MAX = 4096, TIME_LIMIT_S = 30, AT_ONCE_MAX = 4 };
 
-/* Of a number: below a nanosecond in a service time of a second, and half as long to read as 17. */
+/* Digits of a number: below a nanosecond for service times of a second, half the length of 17
+ * digits. */
 enum { DIGITS = 9 };
 
 static bool trusted;
@@ -116,7 +117,7 @@ static void put_line(FILE *f, json_t *line)
 	json_decref(line);
 }
 
-/* The lines of training: the same for all runs, so they are made once. */
+/* Makes the training lines once, since they are the same for all runs. */
 static char *training_text(const json_t *training)
 {
 	size_t length, i;
@@ -149,7 +150,8 @@ static void write_question(const struct detector *d, const char *training, const
 	fclose(f);
 }
 
-/* Reads what is available, up to 'max'; 0 at the end. What is more is -EMSGSIZE, or is dropped. */
+/* Reads available bytes, up to 'max' in total; 0 at the end. More bytes are -EMSGSIZE, or
+ * dropped. */
 static ssize_t program_take(int fd, char *into, size_t *n, size_t max, bool drop)
 {
 	char spare[4096];
@@ -185,11 +187,12 @@ static int converse(struct talk *t, int *in, int out, int error, struct err *e)
 		if (left <= 0)
 			return too_late(t, e);
 		if (poll(fds, 3, (int)(left * 1000) + 1) < 0 && errno != EINTR)
-			return err_errno(e, -errno, "%s: cannot talk to the detector", t->path);
+			return err_errno(
+				e, -errno, "%s: cannot exchange data with the detector", t->path);
 		if (fds[0].revents) {
 			n = write(*in, t->question + t->asked, t->length - t->asked);
 			t->asked += n > 0 ? (size_t)n : 0;
-			/* A program may answer before it has read all. */
+			/* A program may answer before it has read all input. */
 			if ((n < 0 && errno != EAGAIN && errno != EINTR) || t->asked == t->length) {
 				close(*in);
 				fds[0].fd = *in = -1;
@@ -199,7 +202,7 @@ static int converse(struct talk *t, int *in, int out, int error, struct err *e)
 			n = program_take(out, t->answer, &t->answered, ANSWER_MAX, false);
 			if (n == -EMSGSIZE)
 				return err_set(e, -EMSGSIZE,
-					"%s: the detector said more than %d KiB", t->path,
+					"%s: the detector printed more than %d KiB", t->path,
 					ANSWER_MAX >> 10);
 			if (n <= 0)
 				fds[1].fd = -1;
@@ -213,7 +216,7 @@ static int converse(struct talk *t, int *in, int out, int error, struct err *e)
 	return 0;
 }
 
-/* A program may close its output and run on. */
+/* A program may close its output and keep running. */
 static int await_end(const struct talk *t, pid_t pid, struct err *e)
 {
 	double left = t->deadline - clock_mono_s();
@@ -257,8 +260,8 @@ static int read_answer(struct talk *t, int status, json_t **said, struct err *e)
 		return err_set(e, -EPROTO, "%s: the detector ended with exit code %d%s%.200s",
 			t->path, status, colon, words);
 	if (!t->answered)
-		return err_set(
-			e, -EPROTO, "%s: the detector said nothing%s%.200s", t->path, colon, words);
+		return err_set(e, -EPROTO, "%s: the detector printed nothing%s%.200s", t->path,
+			colon, words);
 	v = json_loadb(t->answer, t->answered, JSON_REJECT_DUPLICATES, &bad);
 	if (!v)
 		return err_set(e, -EPROTO,
@@ -294,7 +297,7 @@ static void program_close_all(int fds[3][2], int side)
 	}
 }
 
-/* One question, one process. Runs in several threads: shared data are only read. */
+/* One question, one process. Runs in several threads, which only read shared data. */
 static int judge_program_ask(const struct detector *d, const char *training, const json_t *model,
 	const struct detector_run *run, json_t **said, struct err *e)
 {
@@ -327,7 +330,7 @@ static int judge_program_ask(const struct detector *d, const char *training, con
 	return rc;
 }
 
-/* Runs that are judged side by side. */
+/* Runs that are judged in parallel. */
 struct round {
 	const struct detector *d;
 	const char *training;
@@ -356,7 +359,7 @@ static size_t at_once(void)
 	return n < 1 ? 1 : n > AT_ONCE_MAX ? AT_ONCE_MAX : (size_t)n;
 }
 
-/* A program that ends without reading all must not end this one. */
+/* A program that ends without reading its input must not end this process. */
 static void ignore_pipes(struct sigaction *before)
 {
 	const struct sigaction ignore = {.sa_handler = SIG_IGN};
@@ -376,8 +379,8 @@ int program_train(const struct detector *d, const struct detector_run *runs, siz
 		json_array_append_new(list, program_run(&runs[i]));
 	text = training_text(list);
 	ignore_pipes(&before);
-	/* A program that answers anything else gets the training runs with each run; one that does
-	 * not end would not end then either. */
+	/* A program with any other answer gets the training runs with each run; one that hangs here
+	 * would hang again. */
 	rc = n ? judge_program_ask(d, text, NULL, NULL, &said, e) : 0;
 	if (!rc && json_array_size(said) == 1 && json_object_size(json_array_get(said, 0)) == 1)
 		own = jget(json_array_get(said, 0), "model");
@@ -406,7 +409,7 @@ void program_ask(const struct detector *d, const json_t *model,
 	pthread_t threads[AT_ONCE_MAX];
 
 	ignore_pipes(&before);
-	/* The caller works too, and alone if no thread can be started. */
+	/* The caller also works, alone if no thread can be started. */
 	while (started + 1 < wanted && !pthread_create(&threads[started], NULL, work, &r))
 		started++;
 	work(&r);

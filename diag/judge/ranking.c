@@ -9,7 +9,7 @@
 #include "harness/base/alloc.h"
 #include "harness/base/text.h"
 
-/* The scored members, worst first, and the places of equal severity in it. */
+/* The scored members, worst first, with their groups of equal severity. */
 struct order {
 	struct entry {
 		double severity;
@@ -40,7 +40,7 @@ static struct order sorted(const struct ranked *members, size_t n)
 	return o;
 }
 
-/* Where the members of the severity of 'i' end. */
+/* The end of the members with the same severity as 'i'. */
 static size_t step_end(const struct order *o, size_t i)
 {
 	size_t end = i + 1;
@@ -59,8 +59,8 @@ static struct ranking_point point_at(
 		.precision = tp + fp ? (double)tp / (tp + fp) : 1};
 }
 
-/* Do three points lie on one line along an axis? On a slope precision
- * is no straight line, so slopes are kept as they are. */
+/* Are three points on one horizontal or vertical line? On a slope precision is not linear, so
+ * points on slopes are kept. */
 static bool on_one_line(
 	const struct ranking_point *a, const struct ranking_point *b, const struct ranking_point *c)
 {
@@ -78,7 +78,7 @@ static void add_point(struct ranking_score *s, struct ranking_point p)
 	s->points[s->n_points++] = p;
 }
 
-/* The curve, and the area below it: each step of ties adds a trapezium. */
+/* Makes the curve and the area below it: each step of ties adds a trapezium. */
 static double curve(struct ranking_score *s, const struct order *o)
 {
 	unsigned tp = 0, fp = 0;
@@ -100,7 +100,7 @@ static double curve(struct ranking_score *s, const struct order *o)
 	return pairs / ((double)o->ill * (double)(o->n - o->ill));
 }
 
-/* The area that is as far from 'value' as its own interval allows, on one side: 'bound' 0 or 1. */
+/* The bound on one side ('bound' 0 or 1): the area whose own interval just reaches 'value'. */
 static double auc_bound(double value, double bound, double ill, double healthy)
 {
 	const double z = 1.959963984540054, common = (ill + healthy) / 2 - 1;
@@ -119,7 +119,7 @@ static double auc_bound(double value, double bound, double ill, double healthy)
 	return (inner + outer) / 2;
 }
 
-/* Average precision where the 'i'th scored member counts weight[i] times. */
+/* Average precision if the 'i'th scored member counts weight[i] times. */
 static double average_precision(const struct order *o, const unsigned *weight)
 {
 	double tp = 0, seen = 0, sum = 0;
@@ -160,7 +160,8 @@ static void draw(const struct order *o, const size_t *ill, const size_t *healthy
 		weight[healthy[gsl_rng_uniform_int(rng, n_healthy)]]++;
 }
 
-/* 1,000 samples, fewer of very large fleets: 20 million draws at most, but 200 samples. */
+/* 1,000 samples; fewer for very large fleets: at most 20 million draws, but at least 200
+ * samples. */
 static void bootstrap(const struct order *o, uint64_t seed, struct ranking_area *a)
 {
 	size_t n_samples = o->n * 1000 <= 20000000 ? 1000 : 20000000 / o->n, n_ill = 0,
@@ -285,7 +286,7 @@ static json_t *points_json(const struct ranking_score *s)
 	return list;
 }
 
-/* Is it one of the missed (the ill that are not indicted), or of the accused? */
+/* Is it a missed (ill and not indicted) or a falsely accused member? */
 static bool ranking_wrong(const struct ranked *m, bool missed)
 {
 	return missed ? m->truth == TRUTH_ILL && !m->indicted

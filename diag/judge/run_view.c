@@ -35,7 +35,7 @@ const char *run_metric(const struct detector_run *run, size_t i)
 	return run->metrics ? run->metrics[i] : metric_name((enum metric)i);
 }
 
-/* culprit's own metric of that name, or METRIC_COUNT. */
+/* culprit's own metric with that name, or METRIC_COUNT. */
 static enum metric own_metric(const struct detector_run *run, size_t i)
 {
 	enum metric m = METRIC_COUNT;
@@ -46,7 +46,7 @@ static enum metric own_metric(const struct detector_run *run, size_t i)
 	return m;
 }
 
-/* Unknown metrics are taken for service times, for which detectors were written. */
+/* Unknown metrics are treated as service times, the kind that detectors were written for. */
 bool run_is_service_time(const struct detector_run *run, size_t i)
 {
 	enum metric m = own_metric(run, i);
@@ -70,7 +70,7 @@ bool run_lists(const struct detector_run *run, size_t i)
 	return listed;
 }
 
-/* culprit.Series: where its numbers are. */
+/* culprit.Series: refers to its numbers. */
 struct series {
 	const struct columns *columns;
 	size_t metric, server;
@@ -92,7 +92,7 @@ static int field_index(const char *name)
 	return field;
 }
 
-/* The upvalue refers weakly to the vecs that were made, so that a second access costs nothing. */
+/* The upvalue refers weakly to the vecs made so far, so that a second access is cheap. */
 static int series_index(lua_State *L)
 {
 	const struct series *s = luaL_checkudata(L, 1, series_type);
@@ -129,7 +129,7 @@ static int series_pairs(lua_State *L)
 	return 3;
 }
 
-/* Lua's own tostring shows an address. */
+/* Lua's own tostring would show an address. */
 static int series_tostring(lua_State *L)
 {
 	lua_pushliteral(L, "series");
@@ -154,7 +154,7 @@ static void open_series(lua_State *L)
 	lua_pop(L, 1);
 }
 
-/* Sets a field of the table on top; what is not known is an empty table, so that no detector need
+/* Sets a field of the table on top; an unknown value is an empty table, so that detectors need not
  * check. */
 static void set_json(lua_State *L, const char *field, const json_t *v)
 {
@@ -179,7 +179,7 @@ static void push_series(lua_State *L, const struct detector_run *run, size_t met
 	}
 }
 
-/* Into the table on top: metrics, service_times, units and series. */
+/* Adds metrics, service_times, units and series to the table on top. */
 static void push_metrics(lua_State *L, const struct detector_run *run, size_t first)
 {
 	static const char *const keys[] = {"metrics", "service_times", "units", "series"};

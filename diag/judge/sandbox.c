@@ -1,5 +1,5 @@
 /*
- * The state that a Lua detector runs in: nothing in it tells two runs apart but the measurements.
+ * The Lua state of a detector: two runs differ in it only by their measurements.
  */
 #include <errno.h>
 #include <lauxlib.h>
@@ -8,7 +8,7 @@
 #include "diag/judge/detector_impl.h"
 #include "diag/judge/vec.h"
 
-/* luaL_tolstring, but a value that would show an address becomes the name of its type. */
+/* luaL_tolstring, except that a value that would show an address becomes its type's name. */
 static void push_text(lua_State *L, int index)
 {
 	int type = lua_type(L, index);
@@ -77,7 +77,7 @@ int sandbox_load(struct detector *d, struct err *e)
 	d->L = luax_new();
 	if (!d->L)
 		return err_errno(e, -ENOMEM, "cannot make a Lua state");
-	/* Nearly all that a detector makes is a vec of one expression. */
+	/* Nearly all objects of a detector are vecs that live for one expression. */
 	lua_gc(d->L, LUA_GCGEN, 0, 0);
 	luax_remove(d->L, LUA_GNAME, removed);
 	hide_addresses(d->L);

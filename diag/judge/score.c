@@ -12,8 +12,8 @@
 #include "harness/base/alloc.h"
 #include "harness/base/jget.h"
 
-/* Where the beta distribution's function is 'p'. By bisection: gsl_cdf_beta_Pinv ends the program
- * for some large parameters (3 of 20,000). */
+/* The quantile of the beta distribution, by bisection: gsl_cdf_beta_Pinv ends the program for some
+ * large parameters (3 of 20,000). */
 static double beta_quantile(double p, double a, double b)
 {
 	double low = 0, high = 1;
@@ -42,7 +42,7 @@ struct score_table *score_table_new(void)
 {
 	struct score_table *t = alloc_zero(1, sizeof(*t));
 
-	/* These are there even if no detector gives a verdict on them. */
+	/* Shown even if no detector gives a verdict on them. */
 	for (int m = 0; m < METRIC_COMPARED; m++)
 		score_declare(t, SCORE_METRIC, metric_name((enum metric)m));
 	score_declare(t, SCORE_METRIC, "any");
@@ -99,7 +99,7 @@ const struct score *score_at(
 	return score_find(t, at);
 }
 
-/* A list of names, of which there may be one or none: the 'i'th, or NULL. */
+/* The 'i'th of a list of names, which may also be one name or NULL; NULL at the end. */
 static const char *name_at(const json_t *list, size_t i)
 {
 	return json_string_value(json_is_string(list) && !i ? list : json_array_get(list, i));
@@ -142,7 +142,7 @@ void score_compare(const json_t *victims, const json_t *verdict, bool *right, bo
 		*wrong = *wrong || !score_holds(victims, name);
 }
 
-/* When the last of the victims was indicted; below 0 if the verdict does not say. */
+/* When the last of the victims was indicted; below 0 if the verdict has no times. */
 static double indicted_s(const json_t *victims, const json_t *times)
 {
 	double latest = -1;
@@ -166,7 +166,7 @@ static void add_delays(struct score *s, const double *delays, size_t n)
 	gsl_sort(s->delays_s, 1, s->n_delays);
 }
 
-/* The same up to a slash? */
+/* Are they equal up to a slash? */
 static bool same_resource(const char *a, const char *b)
 {
 	size_t n = strcspn(a, "/");
@@ -195,7 +195,7 @@ static void score_count(struct score *s, const struct score_cell *cell, const js
 	s->named += resource != NULL;
 	if (resource && cell->resource && same_resource(resource, cell->resource)) {
 		s->classified++;
-		/* A fault whose resource has one part cannot be named closer. */
+		/* A fault whose resource has one part cannot be named more precisely. */
 		s->explained += !cause || !strcmp(resource, cell->resource);
 	}
 	if (when < 0 || cell->onset_s < 0)

@@ -1,4 +1,4 @@
-/* Inside of a table of scores. */
+/* The internals of a table of scores. */
 #ifndef CULPRIT_DIAG_JUDGE_SCORE_IMPL_H
 #define CULPRIT_DIAG_JUDGE_SCORE_IMPL_H
 
@@ -9,7 +9,7 @@ struct axis {
 	size_t n;
 };
 
-/* A verdict on "any" of a faulty cell. */
+/* A verdict on "any" in a faulty cell. */
 struct judged_cell {
 	size_t detector;
 	int64_t id;
@@ -20,7 +20,7 @@ struct score_table {
 	struct axis axes[SCORE_AXES];
 	struct score *scores;
 	size_t n;
-	struct judged_cell *cells; /* in no order; room doubles */
+	struct judged_cell *cells; /* unordered; capacity doubles */
 	size_t n_cells;
 };
 

@@ -1,4 +1,4 @@
-/* Detectors that judged the same cells, compared cell by cell. */
+/* Compares detectors that judged the same cells, cell by cell. */
 #include <gsl/gsl_cdf.h>
 #include <gsl/gsl_randist.h>
 #include <math.h>
@@ -15,7 +15,7 @@ static int by_id(const void *a, const void *b)
 	return (x->id > y->id) - (x->id < y->id);
 }
 
-/* The cells of a detector in order; malloced. */
+/* The cells of a detector, sorted by id; malloced. */
 static struct judged_cell *cells_of(const struct score_table *t, size_t detector, size_t *n)
 {
 	struct judged_cell *list = alloc_zero(t->n_cells, sizeof(*list));

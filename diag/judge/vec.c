@@ -40,7 +40,7 @@ struct vec *vec_test(lua_State *L, int index)
 	return luaL_testudata(L, index, vec_type);
 }
 
-/* The one at 'index', or a Lua error. */
+/* The vec at 'index', or a Lua error. */
 static struct vec *vec_check(lua_State *L, int index)
 {
 	return luaL_checkudata(L, index, vec_type);
@@ -52,7 +52,6 @@ void vec_check_lengths(lua_State *L, const struct vec *a, const struct vec *b)
 		luaL_error(L, "vecs of different lengths (%d and %d)", (int)a->n, (int)b->n);
 }
 
-/* Room for n doubles that the collector frees; on the stack's top. */
 double *vec_scratch(lua_State *L, size_t n)
 {
 	return lua_newuserdatauv(L, (n ? n : 1) * sizeof(double), 0);
@@ -97,7 +96,7 @@ static int f_of(lua_State *L)
 	return 1;
 }
 
-/* The finite elements of the vec at 1, in scratch memory on top of the stack. */
+/* The finite elements of the vec at index 1, in scratch memory on top of the stack. */
 static double *finite_args(lua_State *L, size_t *n)
 {
 	const struct vec *x = vec_check(L, 1);
@@ -147,7 +146,8 @@ static int m_quantile(lua_State *L)
 	return 1;
 }
 
-/* v:above(limit): how many elements are; with the upvalue 1, v:count(): all that have a sample */
+/* v:above(limit): number of elements above it; with upvalue 1, v:count(): of elements with a
+ * sample */
 static int m_above(lua_State *L)
 {
 	double limit = lua_tointeger(L, lua_upvalueindex(1)) ? -INFINITY : luaL_checknumber(L, 2);
@@ -161,7 +161,7 @@ static int m_above(lua_State *L)
 	return 1;
 }
 
-/* Value and index of the largest (the upvalue is 1) or smallest (-1); NaN and nil for none. */
+/* Value and index of the largest (upvalue 1) or smallest (-1) element; NaN and nil for none. */
 static int m_extreme(lua_State *L)
 {
 	const struct vec *x = vec_check(L, 1);
@@ -179,7 +179,8 @@ static int m_extreme(lua_State *L)
 	return 2;
 }
 
-/* A method that makes each element 'x' of a vec into 'value', which may use two arguments. */
+/* Defines a method that turns each element 'x' of a vec into 'value', which may use two
+ * arguments. */
 #define ELEMENTWISE(name, first, second, value)                                                    \
 	static int name(lua_State *L)                                                              \
 	{                                                                                          \
@@ -199,12 +200,12 @@ static int m_extreme(lua_State *L)
 ELEMENTWISE(m_abs, 0, 0, fabs(x))
 ELEMENTWISE(m_log, 0, 0, x > 0 ? log(x) : NAN)
 ELEMENTWISE(m_unm, 0, 0, x * -1)
-/* v:fill(value): value where there is no sample */
+/* v:fill(value): replaces missing samples */
 ELEMENTWISE(m_fill, luaL_checknumber(L, 2), 0, isfinite(x) ? x : a)
 /* v:clamp(low [, high]) */
 ELEMENTWISE(m_clamp, luaL_checknumber(L, 2), luaL_optnumber(L, 3, INFINITY), x<a ? a : x> b ? b : x)
 
-/* v:slice(from, to), both included */
+/* v:slice(from, to), both inclusive */
 static int m_slice(lua_State *L)
 {
 	const struct vec *x = vec_check(L, 1);
@@ -218,7 +219,7 @@ static int m_slice(lua_State *L)
 	return 1;
 }
 
-/* Windows end at their element; NaN where fewer than 'least' of the window have a sample. */
+/* Windows end at their element; NaN if fewer than 'least' elements of the window have a sample. */
 static const struct vec *rolling_args(lua_State *L, size_t *width, size_t *least)
 {
 	const struct vec *x = vec_check(L, 1);
@@ -231,7 +232,7 @@ static const struct vec *rolling_args(lua_State *L, size_t *width, size_t *least
 	return x;
 }
 
-/* The mean, if the upvalue is true. */
+/* The mean if the upvalue is true. */
 static int m_rolling_sum(lua_State *L)
 {
 	bool mean = lua_tointeger(L, lua_upvalueindex(1)) != 0;
@@ -239,7 +240,7 @@ static int m_rolling_sum(lua_State *L)
 	const struct vec *x = rolling_args(L, &width, &least);
 	struct vec *out = vec_push(L, x->n);
 
-	/* Each window anew: a running sum would accumulate rounding errors. */
+	/* Adds up each window anew: a running sum would accumulate rounding errors. */
 	for (size_t i = least - 1; i < x->n; i++) {
 		size_t n = 0;
 		double sum = 0;
@@ -255,7 +256,7 @@ static int m_rolling_sum(lua_State *L)
 	return 1;
 }
 
-/* Where 'value' is, or belongs, in a sorted array. */
+/* The place of 'value' in a sorted array, existing or new. */
 static size_t vec_place_of(const double *a, size_t n, double value)
 {
 	size_t from = 0;
@@ -280,7 +281,7 @@ static int m_rolling_median(lua_State *L)
 	double *a = vec_scratch(L, width < x->n ? width : x->n);
 	struct vec *out = vec_push(L, x->n);
 
-	/* The window, kept sorted: one goes, one comes. */
+	/* The window is kept sorted: one value leaves, one enters. */
 	for (size_t i = 0; i < x->n; i++) {
 		double comes = x->v[i], goes = i >= width ? x->v[i - width] : NAN;
 		size_t at;
@@ -344,7 +345,7 @@ static int m_lag(lua_State *L)
 	struct vec *out;
 	size_t n;
 
-	luaL_argcheck(L, lag >= 0, 2, "a lag is not below 0");
+	luaL_argcheck(L, lag >= 0, 2, "a lag cannot be below 0");
 	out = vec_push_raw(L, x->n);
 	n = (lua_Unsigned)lag < x->n ? (size_t)lag : x->n;
 	for (size_t i = 0; i < n; i++)
@@ -419,7 +420,7 @@ static const struct entry metamethods[] = {{"__add", m_arithmetic, '+'},
 	{"__unm", m_unm}, {"__len", m_len}, {"__newindex", m_newindex}, {"__tostring", m_tostring},
 	{NULL}};
 
-/* Into the table on top of the stack. */
+/* Adds entries to the table on top of the stack. */
 static void set_entries(lua_State *L, const struct entry *e)
 {
 	for (; e->name; e++) {

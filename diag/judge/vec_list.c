@@ -1,5 +1,5 @@
 /*
- * What vec computes over lists of vecs: second by second, over all of them.
+ * Functions of vec over lists of vecs, second by second.
  */
 #include <gsl/gsl_statistics.h>
 #include <lauxlib.h>
@@ -8,7 +8,7 @@
 #include "diag/judge/vec_impl.h"
 #include "harness/base/stat.h"
 
-/* The vecs of a list, all of one length, as an array in a scratch on the stack; the list itself
+/* Puts the vecs of a list, all of one length, into an array in a scratch on the stack; the list
  * keeps them alive. */
 static const struct vec **list_of(lua_State *L, int index, size_t *count)
 {
@@ -32,9 +32,9 @@ static const struct vec **list_of(lua_State *L, int index, size_t *count)
 	return list;
 }
 
-/* Around the middle of n values, of which one will be left out: low and high are the medians
- * without one of the upper and of the lower half, middle is that without the middle one itself (if
- * n is odd). */
+/* The middle of n values, to compute the median after one value is left out: 'low' without a value
+ * of the upper half, 'high' without one of the lower half, 'middle' without the middle value itself
+ * (if n is odd). */
 struct middle {
 	double low, middle, high, at;
 };
@@ -50,7 +50,8 @@ static struct middle middle_of(double *a, size_t n)
 	return (struct middle){(x + y) / 2, (x + z) / 2, (y + z) / 2, y};
 }
 
-/* So many seconds of all vecs of a list at once: a cache line of each, not one number. */
+/* Seconds handled at once for all vecs of a list: a cache line of each vec instead of one
+ * number. */
 enum { ABREAST = 8 };
 
 /* [second][vec] */
@@ -64,7 +65,7 @@ static size_t vec_list_gather(const struct vec *const *list, size_t count, size_
 	return n;
 }
 
-/* vec.median(list [, least]): second by second; NaN where fewer than 'least' have a sample */
+/* vec.median(list [, least]): per second; NaN if fewer than 'least' vecs have a sample */
 int vec_list_median(lua_State *L)
 {
 	lua_Integer least = luaL_optinteger(L, 2, 1);
@@ -84,7 +85,7 @@ int vec_list_median(lua_State *L)
 	return 1;
 }
 
-/* vec.least(list): the smallest, second by second, of those that have a sample */
+/* vec.least(list): the smallest value of each second, among the vecs with a sample */
 int vec_list_least(lua_State *L)
 {
 	size_t count;
@@ -98,7 +99,7 @@ int vec_list_least(lua_State *L)
 	return 1;
 }
 
-/* In place: for each of 'count' values the median of the others that are finite. */
+/* In place: replaces each of 'count' values by the median of the other finite values. */
 static void medians_of_others(double *x, size_t count, lua_Integer least, double *a)
 {
 	size_t n = vec_finite(x, count, a);
@@ -119,8 +120,8 @@ static void medians_of_others(double *x, size_t count, lua_Integer least, double
 	}
 }
 
-/* vec.others(list [, least]): for each, second by second, the median of the others; NaN where fewer
- * than 'least' of them have a sample */
+/* vec.others(list [, least]): for each vec, per second, the median of the others; NaN if fewer than
+ * 'least' of them have a sample */
 int vec_list_others(lua_State *L)
 {
 	lua_Integer least = luaL_optinteger(L, 2, 1);
@@ -148,7 +149,7 @@ int vec_list_others(lua_State *L)
 	return 1;
 }
 
-/* vec.present(list): in how many there is a sample, second by second */
+/* vec.present(list): the number of vecs with a sample, per second */
 int vec_list_present(lua_State *L)
 {
 	size_t count;
@@ -163,7 +164,7 @@ int vec_list_present(lua_State *L)
 	return 1;
 }
 
-/* vec.likelihood(k, n, p): k ln p + (n - k) ln(1 - p), second by second; each a vec or a number */
+/* vec.likelihood(k, n, p): k ln p + (n - k) ln(1 - p), per second; each a vec or a number */
 int vec_likelihood(lua_State *L)
 {
 	const struct vec *of[3], *first = NULL;
@@ -178,13 +179,13 @@ int vec_likelihood(lua_State *L)
 		else if (of[a])
 			vec_check_lengths(L, first, of[a]);
 	}
-	luaL_argcheck(L, first, 1, "one of the three is a vec");
+	luaL_argcheck(L, first, 1, "at least one of the three must be a vec");
 	out = vec_push(L, first->n);
 	for (size_t i = 0; i < out->n; i++) {
 		double k = of[0] ? of[0]->v[i] : all[0], n = of[1] ? of[1]->v[i] : all[1],
 		       p = of[2] ? of[2]->v[i] : all[2];
 
-		/* What never happened had no chance to be against it: 0 ln 0 is 0. */
+		/* An event that never happened contributes nothing: 0 ln 0 is 0. */
 		out->v[i] = (k == 0 ? 0 : k * log(p)) + (n - k == 0 ? 0 : (n - k) * log(1 - p));
 	}
 	return 1;

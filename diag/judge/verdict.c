@@ -1,5 +1,5 @@
 /*
- * Asking detectors: runs and models into Lua (run_view.c), models and verdicts out of it.
+ * Asks detectors: passes runs (run_view.c) and models to Lua, and reads models and verdicts.
  */
 #include <errno.h>
 #include <lauxlib.h>
@@ -21,10 +21,10 @@ struct inputs {
 	const char *function; /* "train", "diagnose" */
 	const struct detector_run *const *runs;
 	const json_t *model; /* of diagnose */
-	size_t n;            /* runs of one call; those of diagnose are asked about one by one */
+	size_t n;            /* runs of one call; diagnose gets them one by one */
 };
 
-/* What one call sees: 'n' open runs. */
+/* The data of one call: 'n' open runs. */
 struct call {
 	const struct inputs *in;
 	struct detector_run *runs;
@@ -103,7 +103,7 @@ static int call(void *ctx, size_t i, json_t **out, struct err *e)
 	return rc;
 }
 
-/* Asks a Lua detector 'questions' times; the time limit is for a machine under heavy load. */
+/* Asks a Lua detector 'questions' times; the time limit suits a heavily loaded machine. */
 static int ask_lua(
 	struct inputs *in, size_t questions, struct detector_answer *answers, struct err *e)
 {
@@ -165,7 +165,7 @@ static int verdict_by_text(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* The list, sorted and without duplicates; every name must be a server's. New reference. */
+/* Reads the list, sorted and without duplicates; every name must be a server's. New reference. */
 static int read_indicted(const struct detector *d, const struct detector_run *run,
 	const json_t *list, json_t **out, struct err *e)
 {
@@ -179,7 +179,7 @@ static int read_indicted(const struct detector *d, const struct detector_run *ru
 
 		if (!rc && !is_server(run, name))
 			rc = luax_complain(&d->src, NULL, e,
-				"a verdict indicts '%s', which is no server of the run",
+				"a verdict indicts '%s', which is not a server of the run",
 				name ? name : "something that is not a name");
 		if (!rc)
 			names[i] = name;
@@ -195,7 +195,7 @@ static int read_indicted(const struct detector *d, const struct detector_run *ru
 	return rc;
 }
 
-/* "disk", "network/hog": names, because they are printed in tables and TAP. */
+/* "disk", "network/hog": only names, because tables and TAP print them. */
 static bool is_resource(const char *text)
 {
 	const char *slash = strchr(text, '/');
@@ -215,7 +215,7 @@ static bool knows_metric(const struct detector_run *run, const char *name)
 	return known;
 }
 
-/* Keys and types. */
+/* Checks keys and types. */
 static int check_form(
 	const struct detector *d, const struct detector_run *run, const json_t *v, struct err *e)
 {
@@ -242,27 +242,26 @@ static int check_form(
 	}
 	if (!metric || !knows_metric(run, metric))
 		return luax_complain(&d->src, NULL, e,
-			"a verdict's metric is one of the run's (%s ...) or 'any'",
+			"a verdict's metric must be one of the run's (%s ...) or 'any'",
 			run_metrics(run) ? run_metric(run, 0) : "none");
 	if ((indicted && !json_is_array(indicted)) || (abstain && !json_is_boolean(abstain)) ||
 		(reason && !json_is_string(reason)) || (resource && !json_is_string(resource)))
 		return luax_complain(&d->src, NULL, e,
-			"a verdict's 'indicted' is a list, 'abstain' a boolean, 'reason' and "
-			"'resource' are "
-			"strings");
+			"a verdict's 'indicted' must be a list, 'abstain' a boolean, 'reason' and "
+			"'resource' strings");
 	if (resource && !is_resource(json_string_value(resource)))
 		return luax_complain(&d->src, "resource", e,
-			"a verdict's 'resource' is a name, or two with a slash between them");
+			"a verdict's 'resource' must be a name, or two names joined by a slash");
 	if (json_is_true(abstain) && json_array_size(indicted))
 		return luax_complain(
-			&d->src, NULL, e, "a verdict on '%s' abstains and indicts", metric);
+			&d->src, NULL, e, "a verdict on '%s' both abstains and indicts", metric);
 	return 0;
 }
 
-/* A call that is under way when the run starts has an event before 0. */
+/* A call in progress when the run starts has an event before 0. */
 enum { BEFORE_START_S = 2 };
 
-/* 'server' is NULL where one time is given for all that are indicted. */
+/* 'server' is NULL if one time is given for all indicted servers. */
 static int check_time(const struct detector *d, const struct detector_run *run, const char *server,
 	const json_t *time, struct err *e)
 {
@@ -272,7 +271,7 @@ static int check_time(const struct detector *d, const struct detector_run *run, 
 		return 0;
 	if (!json_is_number(time))
 		return luax_complain(
-			&d->src, NULL, e, "a verdict's 'time_s' of '%s' is no number", server);
+			&d->src, NULL, e, "a verdict's 'time_s' of '%s' is not a number", server);
 	return luax_complain(&d->src, "time_s", e,
 		"a verdict's 'time_s'%s%s%s is %.6g, outside of the run: give seconds from its "
 		"start, 0 to %ld",
@@ -280,7 +279,7 @@ static int check_time(const struct detector *d, const struct detector_run *run, 
 		(long)run->seconds);
 }
 
-/* 'given' is one time for all that are indicted, or a time for each; NULL: none. '*out' becomes
+/* 'given' is one time for all indicted servers, or a time for each; NULL: none. '*out' becomes
  * {server: seconds}, or stays NULL. */
 static int read_times(const struct detector *d, const struct detector_run *run,
 	const json_t *indicted, const json_t *given, json_t **out, struct err *e)
@@ -294,7 +293,7 @@ static int read_times(const struct detector *d, const struct detector_run *run,
 		return 0;
 	if (!json_is_number(given) && !json_is_object(given))
 		return luax_complain(&d->src, NULL, e,
-			"a verdict's 'time_s' is a number, or a table of server and number");
+			"a verdict's 'time_s' must be a number, or a table of server and number");
 	if (json_is_number(given))
 		rc = check_time(d, run, NULL, given, e);
 	json_object_foreach((json_t *)given, server, v)
@@ -312,7 +311,7 @@ static int read_times(const struct detector *d, const struct detector_run *run,
 	return 0;
 }
 
-/* One verdict in its final form. New reference. */
+/* Reads one verdict into its final form. New reference. */
 static int read_verdict(const struct detector *d, const struct detector_run *run, const json_t *v,
 	json_t **out, struct err *e)
 {
@@ -338,7 +337,7 @@ static int read_verdict(const struct detector *d, const struct detector_run *run
 	return 0;
 }
 
-/* Each server's earliest time goes into 'all'. */
+/* Merges each server's earliest time into 'all'. */
 static void earliest(json_t *all, const json_t *times)
 {
 	const char *server;
@@ -352,7 +351,7 @@ static void earliest(json_t *all, const json_t *times)
 	}
 }
 
-/* The union of the verdicts on metrics. */
+/* Adds the union of the verdicts on metrics. */
 static int add_any(
 	const struct detector *d, const struct detector_run *run, json_t *verdicts, struct err *e)
 {
@@ -384,7 +383,7 @@ static int add_any(
 	return rc;
 }
 
-/* What a detector returned -> what detector_diagnose promises. */
+/* Turns a detector's result into the form that detector_diagnose promises. */
 static int read_verdicts(struct detector *d, const struct detector_run *run, const json_t *raw,
 	json_t **verdicts, struct err *e)
 {

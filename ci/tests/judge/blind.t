@@ -1,13 +1,13 @@
 #!/bin/bash
-# Detectors are blind. What they are given does not depend on the truth: rewritten, it gives the same bytes. And those that
-# cheat, in every way that we could think of, come out with nothing: as Lua files and as programs, as root and as nobody.
+# Detectors are blind: their input does not depend on the truth, which can be rewritten without changing a byte of it. Detectors
+# that try to cheat get no information: as Lua files and as programs, as root and as nobody.
 cd "$(dirname "$0")/../../.." || exit 1
 . ci/tests/tap.sh
 culprit=$PWD/${OUT:-out}/culprit
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 chmod 755 "$tmp"
-# What is left of ours is looked for, whoever else tests detectors here.
+# A separate TMPDIR, so that leftovers of this test are distinguished from those of others.
 mkdir -m 1777 "$tmp/tmp" && export TMPDIR=$tmp/tmp
 cp -r results/runs/errors-20261121 "$tmp/run"
 cd "$tmp" || exit 1
@@ -16,8 +16,8 @@ sqlite3 run/run.db "DELETE FROM attempt WHERE cell > 13; DELETE FROM cell WHERE 
 evidence() { perl -MJSON::PP -0777 -e 'print map { "$_\n" } map { ref $_ ? JSON::PP->new->canonical->encode($_) : $_ // "-" }
 	map { $_->{verdict}{evidence}{told} // $_->{verdict}{error} // "nothing said" } @{ decode_json(<STDIN>) }'; }
 
-# All that a Lua detector can reach, from its arguments and from its globals, as one text. The order in which tables are walked
-# is drawn anew in each state, and says nothing.
+# Everything that a Lua detector can reach from its arguments and globals, as one text. The order of walking tables is random in
+# each state, so it reveals nothing.
 cat >spy.lua <<'L'
 local function dump(v, seen, depth)
 	if tostring(v):match("^vec of") then
@@ -39,11 +39,11 @@ end
 local function all(name, ...)
 	return (name .. " " .. dump({ ... }, {}, 0) .. " globals " .. dump(_G, {}, 0)):gsub("[^ -~]", "?")
 end
-return { name = "spy", summary = "tells what it is shown",
+return { name = "spy", summary = "reports its input",
 	train = function(...) return { told = (all("train", ...)) } end,
 	diagnose = function(...) return { { metric = "any", evidence = { told = (all("diagnose", ...)) } } } end }
 L
-# The same for a program: all its input, by cell.
+# Likewise for a program: all its input, by cell.
 cat >spy.pl <<'L'
 #!/usr/bin/perl
 use Digest::MD5; local $/; my $in = <STDIN>;
@@ -55,7 +55,7 @@ chmod +x spy.pl
 look() { "$culprit" diagnose "$1" --detector ./spy.lua --json | evidence >"$2.lua"; "$culprit" diagnose "$1" --detector ./spy.pl --json | evidence >"$2.pl"; }
 look run seen
 check "the spy detector reports something for every cell" [ "$(grep -c '^diagnose {.*dread={server-0001' seen.lua)" = 12 ]
-check "so does the spy program" [ "$(grep -c '^[0-9a-f]\{32\} ' seen.pl)" = 12 ]
+check "... and the spy program" [ "$(grep -c '^[0-9a-f]\{32\} ' seen.pl)" = 12 ]
 cp -r run rewritten
 sqlite3 rewritten/run.db "
 	UPDATE cell SET workload = 'other', workload_params = '{}', fault = 'no-such-fault' || (number % 3), fault_params = '{}', resource = 'cpu',
@@ -69,19 +69,19 @@ sqlite3 rewritten/run.db "
 	DELETE FROM verdict; DELETE FROM model; DELETE FROM file;"
 look rewritten again
 check "fault, victim, workload, onset, seed, lengths, hosts rewritten: a Lua detector sees the same, to the last byte" cmp seen.lua again.lua
-check "a program, too" cmp seen.pl again.pl
+check "... and a program as well" cmp seen.pl again.pl
 sqlite3 rewritten/run.db "UPDATE fact SET value = 'another key' WHERE key = 'blind_key'"
 look rewritten again
-check "(the comparison can fail: of another key they see other names)" bash -c '! cmp -s seen.lua again.lua && ! cmp -s seen.pl again.pl'
+check "(the comparison can fail: with another key they see other names)" bash -c '! cmp -s seen.lua again.lua && ! cmp -s seen.pl again.pl'
 
-check "no name, place, time or word of the truth is in it" [ -z "$(grep -o -E \
+check "their input has no name, place, time or word of the truth" [ -z "$(grep -o -E \
 	"s[1-4]\b|\bc[12]\b|err-|hog|kill\b|ddw|create|session|20261121|victim|onset|fault|attempt|cell|/tmp|seed|pktloss|17[0-9]{17}" seen.lua seen.pl |
 	sort | uniq -c | tee words)" ]
 [ ! -s words ] || sed 's/^/# /' words
 check "all scored runs are equally long" [ "$(grep -o 'seconds=[0-9]* ' seen.lua | sort -u | wc -l)" = 1 ]
-check "each has an id of its own" [ "$(grep -o ' id=[0-9a-f]* ' seen.lua | sort -u | wc -l)" -ge 12 ]
+check "each has a different id" [ "$(grep -o ' id=[0-9a-f]* ' seen.lua | sort -u | wc -l)" -ge 12 ]
 
-# Lua's ways out, and what should not be there. Each line is an expression; it must be nil, or raise an error.
+# Ways out of Lua, and functions that must be missing. Each line is an expression; it must be nil, or raise an error.
 cat >ways <<'L'
 io
 os
@@ -134,7 +134,7 @@ L
 	echo 'return { { metric = "any", evidence = { told = n .. " tried, got: " .. table.concat(got, "; ") } } } end }'
 } >ways.lua
 "$culprit" diagnose run --cell 2 --detector ./ways.lua --json 2>&1 | evidence >got
-check "no way out of the sandbox leads anywhere" [ "$(cat got)" = "$(wc -l <ways) tried, got: " ]
+check "every way out of the sandbox is closed" [ "$(cat got)" = "$(wc -l <ways) tried, got: " ]
 sed 's/^/# /' got
 
 # Memory of an earlier run: in globals, upvalues, library tables, the string library, the model, the arguments.
@@ -166,16 +166,16 @@ return { name = "memory", summary = "remembers", train = function(runs) up = up 
 		return { { metric = "any", evidence = { told = "remembers: " .. table.concat(was, ", ") } } } end }
 L
 "$culprit" diagnose run --detector ./memory.lua --json | evidence | sort | uniq -c >said
-check "a Lua detector remembers no earlier run, and no training but its model" grep -qx ' *12 remembers: ' said
+check "a Lua detector remembers no earlier run, and of its training only the model" grep -qx ' *12 remembers: ' said
 [ "$(wc -l <said)" = 1 ] || sed 's/^/# /' said
 "$culprit" rescore run --detector ./memory.lua --detector peer-threshold --json >/dev/null 2>err
-check "and changes nothing for other detectors" [ ! -s err ]
+check "... and does not affect other detectors" [ ! -s err ]
 
-# A clock: how long a call took says nothing that could be measured, since there is no clock; and limits end those that spin.
+# Time: there is no clock to measure the length of a call, and limits end a detector that spins.
 cat >spin.lua <<'L'
 return { name = "spin", summary = "spins", diagnose = function() while true do end end }
 L
-check "one that spins fails, and the run goes on" bash -c "'$culprit' diagnose run --cell 2 --detector ./spin.lua --detector always-same 2>&1 | grep -q 'always-same: s'"
+check "a detector that spins fails, and the run continues" bash -c "'$culprit' diagnose run --cell 2 --detector ./spin.lua --detector always-same 2>&1 | grep -q 'always-same: s'"
 
 # Programs. Each way that works is a word in the answer.
 run=$(realpath run)
@@ -195,7 +195,7 @@ try("run folder listed", sub { opendir($d, $run) });
 try("its parent listed", sub { opendir($d, "$run/..") });
 try("own place listed", sub { opendir($d, '/detector') and grep { !/^\.|^run$/ } readdir $d });
 try("cwd", sub { opendir($d, '.'); grep { !/^\./ } readdir $d });
-try("descriptor $_", do { my $n = $_; sub { open($f, "<&=$n") && -e $f } }) for 4 .. 255; # 3 is perl's own, of this file
+try("descriptor $_", do { my $n = $_; sub { open($f, "<&=$n") && -e $f } }) for 4 .. 255; # 3 is perl's own descriptor of this file
 try("writable stdin", sub { syswrite(STDIN, "x") });
 for my $p ($parent, 0, 1, 'self', 'thread-self') {
 	try("/proc/$p/$_", do { my $x = "/proc/$p/$_"; sub { -e $x || slurp($x) || readlink($x) } }) for qw(environ cmdline cwd root exe fd maps mem mountinfo status net/tcp);
@@ -239,42 +239,42 @@ SECRET_OF_THE_CALLER=s1 "$culprit" diagnose run --cell 2 --detector ./thief.pl -
 check "a program that tries everything gets nothing" [ "$(cat said)" = "got: " ]
 cat said err | sed 's/^/# /'
 "$culprit" diagnose run --detector ./thief.pl --json 2>/dev/null | evidence | sort -u >said
-check "not of any cell, and not of an earlier one" [ "$(cat said)" = "got: " ]
-HARMLESS=1 perl thief.pl </dev/null >self 2>/dev/null # only what it looks at
+check "... in any cell, and from an earlier one" [ "$(cat said)" = "got: " ]
+HARMLESS=1 perl thief.pl </dev/null >self 2>/dev/null # without its harmful actions
 check "(outside the sandbox it gets a lot)" [ "$(grep -o , self | wc -l)" -gt 10 ]
 if [ "$(id -u)" -eq 0 ]; then
 	as_nobody() { setpriv --reuid 65534 --regid 65534 --clear-groups "$@"; }
 	cp -r run nobodys && chown -R 65534 nobodys && sed -i "s|$run|$(realpath nobodys)|" thief.pl
 	if as_nobody unshare -Ur true 2>/dev/null; then
 		as_nobody "$culprit" diagnose nobodys --cell 2 --detector ./thief.pl --json 2>err 7<&- | evidence >said
-		check "nor without root, though the run's folder is its user's" [ "$(cat said)" = "got: " ]
+		check "... and without root, although the run's folder belongs to its user" [ "$(cat said)" = "got: " ]
 		cat said err | sed 's/^/# /'
 	else
-		echo "ok $((++tap_n)) - # SKIP no user namespaces here"
+		echo "ok $((++tap_n)) - # SKIP needs user namespaces"
 	fi
-	# Where there are no namespaces, it is not run, unless it is trusted.
+	# Without namespaces a program runs only if it is trusted.
 	refused() { setpriv --bounding-set -sys_admin --inh-caps -sys_admin "$culprit" diagnose run --cell 2 --detector ./thief.pl; }
 	refused >said 2>err
 	code=$?
-	check "where it cannot be kept blind, it is not started, and that is said" bash -c "[ $code -eq 2 ] && grep -q 'namespaces are not available here' err"
+	check "without namespaces it is refused, with the reason" bash -c "[ $code -eq 2 ] && grep -q 'namespaces are not available here' err"
 	cat >who.sh <<'L'
 #!/bin/sh
 printf '{"metric": "any", "evidence": {"told": "%s"}}\n' "$(id -u) $(id -G) $(ls | wc -l) $(env | grep -c SECRET)"
 L
 	chmod 755 who.sh
 	SECRET=1 setpriv --bounding-set -sys_admin --inh-caps -sys_admin "$culprit" diagnose run --cell 2 --detector ./who.sh --trust --json 2>err | evidence >said
-	check "trusted, it is, but as nobody, in an empty folder, with an empty environment" [ "$(cat said)" = "65534 65534 0 0" ]
+	check "a trusted one runs as nobody, in an empty folder, with an empty environment" [ "$(cat said)" = "65534 65534 0 0" ]
 	cat said err | sed 's/^/# /'
 fi
 kill $listener
 wait $listener 2>/dev/null
-check "no folder is left" bash -c "! ls -d $TMPDIR/culprit-detector.* 2>/dev/null"
-# Others' detectors, tested at the same time, come and go; what we left would stay.
+check "its folders are removed" bash -c "! ls -d $TMPDIR/culprit-detector.* 2>/dev/null"
+# Detectors of other tests come and go at the same time; a process left by this test would stay.
 left=$(pgrep -f '[/]detector/run' | sed 's,.*,/proc/&/ns/pid,' | xargs -r readlink)
 for _ in $(seq 1200); do
 	[ -n "$left" ] || break
 	left=$(comm -12 <(sort -u <<<"$left") <(pgrep -f '[/]detector/run' | sed 's,.*,/proc/&/ns/pid,' | xargs -r readlink 2>/dev/null | sort -u))
 	sleep 0.1
 done
-check "and no process" [ -z "$left" ]
+check "... and its processes have ended" [ -z "$left" ]
 done_testing

@@ -1,4 +1,4 @@
-/* Columns: what goes in comes out, exactly, in whatever form it is kept. */
+/* Tests columns: values are read back exactly, in every form of storage. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -64,7 +64,7 @@ static void every_form_is_exact(void **state)
 	columns_free(c);
 }
 
-/* In any order, added up, and without what lies outside. */
+/* Samples in any order are added up; those outside the run are left out. */
 static void samples_become_columns(void **state)
 {
 	struct sample samples[400];

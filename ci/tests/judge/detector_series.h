@@ -1,5 +1,5 @@
-/* What detectors' tests share: runs under construction, and detectors that load, train and diagnose
- * or fail the test. Include it after cmocka.h; not every test needs all. */
+/* Shared by tests of detectors: builds runs, and loads, trains and runs detectors, or fails the
+ * test. Include it after cmocka.h; not every test uses all of it. */
 #ifndef CULPRIT_CI_TESTS_JUDGE_DETECTOR_SERIES_H
 #define CULPRIT_CI_TESTS_JUDGE_DETECTOR_SERIES_H
 
@@ -24,7 +24,7 @@ enum { SECONDS = 60, ONSET = 15, END = 45, SERVERS_MAX = 10 };
 
 static const char *const names[SERVERS_MAX] = {"A", "B", "C", "D", "E", "F", "G", "H", "I", "J"};
 
-/* Samples of one run under construction. */
+/* Samples of one run being built. */
 struct series {
 	gsl_rng *rng;
 	size_t servers, n;
@@ -55,7 +55,7 @@ static void put(struct series *s, enum metric m, size_t server, int second, doub
 	s->run = (struct detector_run){"r", SECONDS, names, s->servers, s->samples, s->n};
 }
 
-/* Heavy-tailed: lognormal, and one second in twenty is up to ten times as long. */
+/* Heavy-tailed noise: lognormal, and one second in twenty is up to ten times as long. */
 static double noise(struct series *s)
 {
 	double x = exp(gsl_ran_gaussian(s->rng, 0.3));
@@ -63,8 +63,7 @@ static double noise(struct series *s)
 	return gsl_rng_uniform(s->rng) < 0.05 ? x * (1 + 9 * gsl_rng_uniform(s->rng)) : x;
 }
 
-/* Every server around 10 ms in 'm', the victim (or -1) 'factor' times that while the fault
- * lasts. */
+/* Every server at about 10 ms in 'm'; the victim (or -1) 'factor' times that during the fault. */
 static void fill(struct series *s, enum metric m, int victim, double factor)
 {
 	for (size_t server = 0; server < s->servers; server++)
@@ -135,7 +134,7 @@ static const char *verdict(const json_t *verdicts, const char *metric)
 	return text;
 }
 
-/* Trained on a write and a read run without fault. */
+/* Trained on a fault-free write run and read run. */
 static json_t *usual_training(struct detector *d, size_t servers)
 {
 	struct series *w = series_new(servers, 1), *r = series_new(servers, 2);

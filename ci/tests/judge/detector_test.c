@@ -1,4 +1,4 @@
-/* Detectors: the sandbox, the form, limits, parameters. */
+/* Tests the detector runtime: sandbox, form, limits, parameters. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -34,7 +34,7 @@ static int tear_down(void **state)
 	return rmdir(folder);
 }
 
-/* Writes a detector and loads it; the error's code, or what its diagnose does. */
+/* Writes a detector, loads it and runs its diagnose; returns the error's code. */
 static int attempt(const char *text, struct err *e)
 {
 	struct series *s = series_new(4, 1);
@@ -137,22 +137,22 @@ static void limits_hold(void **state)
 		int rc;
 
 		/* One limit at a time: filling 512 MiB may take half a second of processor time.
-		 * That is the detector's own, and does not grow with what else runs. */
+		 * Processor time does not depend on other load. */
 		setenv("CULPRIT_LUA_SECONDS", hogs[i].code == -ETIMEDOUT ? "0.5" : "60", 1);
 		rc = attempt_body(hogs[i].body, &e);
 		if (rc != hogs[i].code || !strstr(e.text, path) || !strstr(e.text, hogs[i].says))
 			fail_msg("%s: %d '%s'", hogs[i].body, rc, e.text);
 	}
 	setenv("CULPRIT_LUA_SECONDS", "0.5", 1);
-	assert_int_equal(attempt("while true do end", &e), -ETIMEDOUT); /* while it loads */
+	assert_int_equal(attempt("while true do end", &e), -ETIMEDOUT); /* during loading */
 	unsetenv("CULPRIT_LUA_SECONDS");
-	/* Garbage does not count: 800 MB in all, 80 MB at once. */
+	/* Garbage does not count: 800 MB in total, 80 MB at a time. */
 	if (attempt_body("local v for i = 1, 10 do v = vec.new(10000000) end do return {} end", &e))
 		fail_msg("%s", e.text);
 }
 
-/* What one run does to the detector does not reach the others. */
-static void a_crash_and_an_endless_loop_concern_one_run(void **state)
+/* A failure in one run does not affect other runs. */
+static void a_crash_and_an_endless_loop_affect_one_run(void **state)
 {
 	static const char text[] =
 		"return { name = 'm', summary = 's', diagnose = function(run)\n"
@@ -188,7 +188,7 @@ static void a_crash_and_an_endless_loop_concern_one_run(void **state)
 			assert_string_equal(verdict(answers[i].verdicts, "any"), "A");
 		json_decref(answers[i].verdicts);
 	}
-	/* One that never ends does not hold up a night's run. */
+	/* A detector that never ends does not hold up a run overnight. */
 	for (size_t i = 0; i < N; i++)
 		runs[i].id = "hangs";
 	assert_int_equal(detector_diagnose_all(d, model, list, answers, N, &e), 0);
@@ -199,7 +199,7 @@ static void a_crash_and_an_endless_loop_concern_one_run(void **state)
 	unsetenv("CULPRIT_LUA_SECONDS");
 }
 
-/* The processor time grows with what there is to look at. */
+/* The limit on processor time grows with the size of the run. */
 static void large_runs_may_take_longer(void **state)
 {
 	static const char text[] =
@@ -257,8 +257,8 @@ static void names_and_resources_are_checked(void **state)
 		0);
 }
 
-/* Series look like tables of vecs, though they are made when they are asked for. */
-static void series_are_made_when_asked_for(void **state)
+/* Series look like tables of vecs, but vecs are made on access. */
+static void series_are_made_on_access(void **state)
 {
 	struct err e;
 
@@ -284,7 +284,7 @@ static void series_are_made_when_asked_for(void **state)
 		fail_msg("%s", e.text);
 }
 
-static void what_does_not_fit_is_refused_with_its_line(void **state)
+static void malformed_detectors_are_refused_with_their_line(void **state)
 {
 	static const struct {
 		const char *text, *says;
@@ -306,14 +306,14 @@ static void what_does_not_fit_is_refused_with_its_line(void **state)
 			"list of verdicts"},
 		{"return { name = 'm', summary = 's', diagnose = function() return { { metric = "
 		 "'dred' } } end }",
-			"a verdict's metric is"},
+			"a verdict's metric must be"},
 		{"return { name = 'm', summary = 's', diagnose = function()\n return { { metric = "
 		 "'any',\n indited = {} } } end }",
 			":3: verdict: unknown key 'indited'; did you mean 'indicted'?"},
 		{"return { name = 'm', summary = 's', diagnose = function()\n return { { metric = "
 		 "'any', indicted = { 'Z' } } } "
 		 "end }",
-			"'Z', which is no server"},
+			"'Z', which is not a server"},
 		{"return { name = 'm', summary = 's', diagnose = function()\n return { { metric = "
 		 "'any', indicted = { 'A' }, "
 		 "abstain = true } } end }",
@@ -384,7 +384,7 @@ static void parameters_are_checked(void **state)
 	assert_int_equal(detector_load("/nonexistent.lua", NULL, &d, &e), -ENOENT);
 }
 
-static void the_union_is_formed_where_the_detector_gives_none(void **state)
+static void the_union_is_formed_if_the_detector_gives_none(void **state)
 {
 	static const char text[] =
 		"return { name = 'm', summary = 's', diagnose = function() return {\n"
@@ -410,7 +410,7 @@ static void the_union_is_formed_where_the_detector_gives_none(void **state)
 	series_free(s);
 }
 
-/* The first thing that an author tries. */
+/* The first example that an author tries. */
 static void the_example_in_the_readme_works(void **state)
 {
 	struct series *s = series_new(4, 4);
@@ -454,7 +454,7 @@ static int descriptors(void)
 	return n;
 }
 
-/* Asks a detector of 'text' some runs, of which each opens what it opens. */
+/* Gives a detector of 'text' many runs, each of which opens descriptors. */
 static void ask_often(const char *name, const char *text, mode_t mode)
 {
 	struct series *s = series_new(4, 1);
@@ -502,7 +502,7 @@ static bool listed(const char *word, size_t len, const char *const *list)
 	return false;
 }
 
-static void the_meta_file_tells_what_there_is_both_ways(void **state)
+static void the_meta_file_names_every_function_and_no_other(void **state)
 {
 	static const struct {
 		const char *prefix;
@@ -552,19 +552,19 @@ static void built_in_detectors_load(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_meta_file_tells_what_there_is_both_ways),
+		cmocka_unit_test(the_meta_file_names_every_function_and_no_other),
 		cmocka_unit_test(built_in_detectors_load),
 		cmocka_unit_test(the_sandbox_has_no_way_out),
 		cmocka_unit_test(a_verdict_leaves_no_descriptor_open),
 		cmocka_unit_test(limits_hold),
-		cmocka_unit_test(a_crash_and_an_endless_loop_concern_one_run),
+		cmocka_unit_test(a_crash_and_an_endless_loop_affect_one_run),
 		cmocka_unit_test(large_runs_may_take_longer),
 		cmocka_unit_test(names_and_resources_are_checked),
-		cmocka_unit_test(series_are_made_when_asked_for),
-		cmocka_unit_test(what_does_not_fit_is_refused_with_its_line),
+		cmocka_unit_test(series_are_made_on_access),
+		cmocka_unit_test(malformed_detectors_are_refused_with_their_line),
 		cmocka_unit_test(parameters_are_checked),
 		cmocka_unit_test(the_example_in_the_readme_works),
-		cmocka_unit_test(the_union_is_formed_where_the_detector_gives_none),
+		cmocka_unit_test(the_union_is_formed_if_the_detector_gives_none),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -1,5 +1,5 @@
-/* errno-propagation, errno-silent and crash-hang: planted faults are found, clean runs are silent;
- * on made-up events, on events of the lab, and on the lab's raw logs from end to end. */
+/* Tests errno-propagation, errno-silent and crash-hang: planted faults are found, clean runs are
+ * silent; on made-up events, on events of the lab, and on the lab's raw logs from end to end. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -23,7 +23,7 @@ static const char *const names[] = {"s1", "s2", "s3", "s4"};
 static const char
 	lost[] = "{\"lost_errnos\": [\"ENOTCONN\"], \"errno_map\": {\"ENOMEM\": [\"EIO\"]}}";
 
-/* Events in short: "KIND WHO FIRST LAST [key=value ...]; ...", WHO a server, a client, or
+/* Events in short form: "KIND WHO FIRST LAST [key=value ...]; ...", WHO a server, a client, or
  * "c1>s1". */
 static json_t *events_of(const char *text)
 {
@@ -67,8 +67,8 @@ static json_t *events_of(const char *text)
 	return list;
 }
 
-/* What 'detector' says of 'events', after training on 'training' (may be NULL: then on nothing):
- * "s1 s2", "" or "abstain". 'note' (may be NULL) gets its evidence, the caller's. Static. */
+/* The verdict of 'detector' on 'events', after training on 'training' (NULL: without training): "s1
+ * s2", "" or "abstain". 'note' (may be NULL) gets its evidence, owned by the caller. Static. */
 static const char *ask(
 	const char *detector, const char *params, json_t *training, json_t *events, json_t **note)
 {
@@ -173,7 +173,7 @@ static void other_errnos_and_everyday_ones_do_not(void **state)
 	assert_string_equal(
 		propagation("app-error c1 10 10 error=EIO;app-error c1 10 10 error=EROFS"), "");
 	assert_string_equal(propagation(""), "");
-	/* What the adapter says that an errno becomes. */
+	/* The errno translations of the adapter. */
 	assert_string_equal(
 		propagation("server-error s2 10 10 error=ENOMEM;app-error c1 10 10 error=EIO"),
 		"s2");
@@ -207,7 +207,7 @@ static void two_servers_are_both_found_but_not_most_of_them(void **state)
 	json_decref(note);
 }
 
-static void errors_lost_in_silence_are_named(void **state)
+static void errors_that_no_application_saw_are_named(void **state)
 {
 	static const char silent[] =
 		"server-error s3 10 12 error=EROFS call=pwrite64;app-error c1 10 10 error=ENOENT";
@@ -223,7 +223,7 @@ static void errors_lost_in_silence_are_named(void **state)
 	assert_string_equal(made_up("errno-propagation", "{\"silent\": true}", silent, NULL), "s3");
 }
 
-static void training_that_saw_nothing_is_no_training(void **state)
+static void training_without_events_is_no_training(void **state)
 {
 	json_t *events = events_of(
 		       "server-error s2 10 10 error=EROFS;app-error c1 10 10 error=EROFS"),
@@ -236,7 +236,7 @@ static void training_that_saw_nothing_is_no_training(void **state)
 	json_decref(none);
 }
 
-/* Failed writes of s3 from 10 s on; what applications were told in the meantime. */
+/* Failed writes of s3 from 10 s on, and the results that applications saw. */
 #define FAILED(call, error)                                                                        \
 	"server-error s3 10 22 place=storage call=" call " error=" error                           \
 	" count=240 bytes=31457280;"
@@ -247,7 +247,7 @@ static const char *silence(const char *events)
 	return made_up("errno-silent", NULL, events, NULL);
 }
 
-static void data_lost_in_silence_indicts(void **state)
+static void silently_lost_data_indicts(void **state)
 {
 	json_t *note, *first;
 
@@ -267,7 +267,7 @@ static void data_lost_in_silence_indicts(void **state)
 	/* The write was acknowledged earlier, from a cache, or the application has ended. */
 	assert_string_equal(
 		silence(FAILED("fsync", "EIO") "app-done c1 1 2 call=write place=mount"), "s3");
-	/* An everyday failure of an application's other calls says nothing. */
+	/* An everyday failure of an application's other calls is no report of the loss. */
 	assert_string_equal(
 		silence(FAILED("pwrite64", "EFBIG") WROTE("c1") "app-error c1 12 12 error=ENOENT"),
 		"s3");
@@ -280,11 +280,11 @@ static void data_lost_in_silence_indicts(void **state)
 		"s1 s2 s3 s4");
 }
 
-static void data_is_not_lost_in_silence(void **state)
+static void reported_or_repeated_failures_do_not_indict(void **state)
 {
 	static const char *const twins[] = {
-		/* Heard: the errno; a translation; a lost server; late, at close; another errno of
-		 * a write; by a write that began in time. */
+		/* Reported to applications: the errno; a translation; a lost server; late, at
+		 * close; another errno of a write; by a write that began in time. */
 		FAILED("pwrite64", "EFBIG")
 			WROTE("c1") "app-error c2 10.1 10.1 call=write error=EFBIG",
 		FAILED("pwrite64", "ENOMEM") WROTE("c1") "app-error c1 11 11 call=openat error=EIO",
@@ -295,7 +295,7 @@ static void data_is_not_lost_in_silence(void **state)
 		/* Repeated by the server. */
 		"server-error s3 10 22 place=storage call=pwrite64 error=EINVAL count=240 "
 		"redone=240;" WROTE("c1"),
-		/* Everyday, or no loss of data, or not on storage. */
+		/* Everyday errors, or no loss of data, or not on storage. */
 		FAILED("pwrite64", "EAGAIN") WROTE("c1"),
 		FAILED("fallocate", "EOPNOTSUPP") WROTE("c1"),
 		FAILED("fsync", "EINVAL") WROTE("c1"),
@@ -306,7 +306,7 @@ static void data_is_not_lost_in_silence(void **state)
 		"server-error s1 9 9 place=storage call=pwrite64 error=EINVAL;server-error s2 9 9 "
 		"place=storage call=pwrite64 error=EINVAL;" FAILED("pwrite64", "EINVAL")
 			WROTE("c1"),
-		/* It ended at once; nobody was told success; nothing failed. */
+		/* The server ended at once; no application saw success; no call failed. */
 		FAILED("pwrite64", "EIO") WROTE("c1") "server-end s3 10.5 10.5 signal=ABRT",
 		FAILED("pwrite64", "EIO") "app-done c1 1 59 call=close place=mount",
 		WROTE("c1"),
@@ -320,15 +320,15 @@ static void data_is_not_lost_in_silence(void **state)
 		const char *said = silence(twins[i]);
 
 		if (*said)
-			fail_msg("'%s' makes it say '%s'", twins[i], said);
+			fail_msg("'%s' gives '%s'", twins[i], said);
 	}
-	/* Training saw the errno fail such a call. */
+	/* In training such a call failed with this errno. */
 	assert_string_equal(ask("errno-silent", NULL, everyday, planted, NULL), "");
 	json_decref(everyday);
 	json_decref(planted);
 }
 
-static void silence_takes_time(void **state)
+static void silence_is_judged_only_after_some_time(void **state)
 {
 	static const char late[] = "server-error s3 40 59 place=storage call=write error=EFBIG;";
 	char events[256];
@@ -339,7 +339,7 @@ static void silence_takes_time(void **state)
 	assert_string_equal(made_up("errno-silent", "{\"listen\": \"20s\"}", events, NULL), "s3");
 	assert_string_equal(
 		made_up("errno-silent", "{\"listen\": \"21s\"}", events, NULL), "abstain");
-	/* An application still waits for what may be the answer to this write. */
+	/* An application still waits for a possible answer to this write. */
 	assert_string_equal(
 		silence(FAILED("pwrite64", "EFBIG") WROTE("c1") "app-slow c2 9 60 open=true"),
 		"abstain");
@@ -359,19 +359,19 @@ static const char *hang(const char *events)
 #define WAITING(c, s) "link-quiet " c ">" s " 8 60 state=waiting open=true;"
 #define ENDED(c, s) "link-quiet " c ">" s " 8 60 state=ended open=true;"
 
-static void a_lost_server_is_the_one_whose_link_has_ended(void **state)
+static void a_lost_server_is_indicted_by_its_ended_link(void **state)
 {
 	(void)state;
 	assert_string_equal(hang("app-error c1 9 9 error=ENOTCONN;" ANSWERED("c1", "s1")
 					    ENDED("c1", "s3") ANSWERED("c1", "s4")),
 		"s3");
-	/* No failure, no crash, whatever the links do. */
+	/* Without a failure the links do not matter: no crash. */
 	assert_string_equal(hang("app-error c1 9 9 error=EIO;" ENDED("c1", "s3")), "");
 	assert_string_equal(hang(ENDED("c1", "s3")), "");
 	/* The failure came before the link ended, or on another client. */
 	assert_string_equal(hang("app-error c1 7 7 error=ENOTCONN;" ENDED("c1", "s3")), "");
 	assert_string_equal(hang("app-error c2 9 9 error=ENOTCONN;" ENDED("c1", "s3")), "");
-	/* The client daemon itself is gone: no server differs. */
+	/* The client daemon itself has ended: no server differs. */
 	assert_string_equal(hang("app-error c1 9 9 error=ENOTCONN;" ENDED("c1", "s1")
 					    ENDED("c1", "s2") ENDED("c1", "s3") ENDED("c1", "s4")),
 		"");
@@ -379,7 +379,7 @@ static void a_lost_server_is_the_one_whose_link_has_ended(void **state)
 
 #define CLOSED(c, s) "link-quiet " c ">" s " 5 60 state=ended open=true call=close;"
 
-static void a_connection_that_the_client_closed_accuses_nobody(void **state)
+static void a_connection_closed_by_the_client_indicts_no_server(void **state)
 {
 	(void)state;
 	/* Idle connections were closed; the server that died was in use. */
@@ -387,23 +387,23 @@ static void a_connection_that_the_client_closed_accuses_nobody(void **state)
 				    "c1", "s2") ENDED("c1", "s3") CLOSED("c1", "s4")),
 		"s3");
 	assert_string_equal(hang("app-error c1 9 9 error=ENOTCONN;" CLOSED("c1", "s1")), "");
-	/* It gave up an open request. */
+	/* The client gave up an open request. */
 	assert_string_equal(
 		hang("app-error c1 9 9 error=ENOTCONN;link-quiet c1>s2 1 5 state=waiting;" CLOSED(
 			"c1", "s2")),
 		"s2");
-	/* An open request of long ago was answered. */
+	/* An earlier open request was answered. */
 	assert_string_equal(
 		hang("app-error c1 9 9 error=ENOTCONN;link-quiet c1>s2 1 2 state=waiting;" CLOSED(
 			"c1", "s2")),
 		"");
-	/* What fails to close has failed. */
+	/* A close that fails is a failure. */
 	assert_string_equal(hang("app-error c1 9 9 error=ENOTCONN;link-quiet c1>s1 5 60 "
 				 "state=ended call=close error=EIO;"),
 		"s1");
 }
 
-static void a_hung_server_is_the_one_that_owes_an_answer(void **state)
+static void a_hung_server_is_indicted_by_its_missing_answer(void **state)
 {
 	(void)state;
 	assert_string_equal(hang("app-slow c1 8 50;" ANSWERED("c1", "s1") WAITING("c1", "s2")
@@ -414,13 +414,13 @@ static void a_hung_server_is_the_one_that_owes_an_answer(void **state)
 	assert_string_equal(made_up("crash-hang", "{\"timeout\": \"5s\"}",
 				    "app-slow c1 8 14;" WAITING("c1", "s2"), NULL),
 		"s2");
-	/* Busy, not silent: it moved data less than a second before. */
+	/* The link was busy, not silent: it moved data less than a second before. */
 	assert_string_equal(hang("app-slow c1 8 40;link-quiet c1>s2 37.5 39 state=waiting;"), "");
-	/* It hung in the middle of a long call: seen a timeout later. */
+	/* The server hung in the middle of a long call: seen a timeout later. */
 	assert_string_equal(made_up("crash-hang", "{\"timeout\": \"20s\"}",
 				    "app-slow c1 8 55;link-quiet c1>s2 35 60 state=waiting;", NULL),
 		"s2");
-	/* All wait: that is the network, or the client. */
+	/* All servers wait: the network or the client is the cause. */
 	assert_string_equal(hang("app-slow c1 8 50;" WAITING("c1", "s1") WAITING("c1", "s2")
 					    WAITING("c1", "s3") WAITING("c1", "s4")),
 		"");
@@ -430,23 +430,23 @@ static void a_hung_server_is_the_one_that_owes_an_answer(void **state)
 static void clients_vote(void **state)
 {
 	(void)state;
-	/* Two of three clients blame s2; the third has trouble of its own with s4. */
+	/* Two of three clients blame s2; the third has trouble with s4. */
 	assert_string_equal(
 		hang("app-error c1 9 9 error=ENOTCONN;app-error c2 9 9 error=ENOTCONN;app-error "
 		     "c3 9 9 error=ENOTCONN;" ENDED("c1", "s2") ENDED("c2", "s2")
 				ENDED("c3", "s4")),
 		"s2");
-	/* A client that needs nothing of the dead server, or waits for nobody, has no vote. */
+	/* A client that does not need the dead server, or waits for no server, has no vote. */
 	assert_string_equal(
 		hang("app-error c1 9 9 error=ENOTCONN;app-slow c2 8 50;app-slow c3 8 50;" ENDED(
 			"c1", "s2") ANSWERED("c2", "s2") ANSWERED("c3", "s2")),
 		"s2");
-	/* As many for one as for the other: nobody has more than half. */
+	/* An equal number of votes: no server has more than half. */
 	assert_string_equal(
 		hang("app-error c1 9 9 error=ENOTCONN;app-error c2 9 9 error=ENOTCONN;" ENDED(
 			"c1", "s2") ENDED("c2", "s4")),
 		"");
-	/* Many moments of one client are one vote, and a slip in one of them is none. */
+	/* Many moments of one client are one vote, and a single deviating moment does not count. */
 	assert_string_equal(
 		hang("app-error c1 9 9 error=ENOTCONN;app-error c1 12 12 error=ENOTCONN;app-error "
 		     "c1 20 20 error=ENOTCONN;" ENDED(
@@ -464,8 +464,8 @@ static char *data_path(const char *name)
 	return path;
 }
 
-/* Recorded runs: the events that the harness kept or that hand-made failures left. */
-static void recorded_runs_are_diagnosed_and_clean_ones_silent(void **state)
+/* Recorded runs: events kept by the harness or left by hand-made failures. */
+static void recorded_faults_are_found_and_clean_runs_silent(void **state)
 {
 	char *path = data_path("lab-events.json.gz"), *text = calloc(1, 8 << 20);
 	gzFile in = gzopen(path, "rb");
@@ -493,16 +493,16 @@ static void recorded_runs_are_diagnosed_and_clean_ones_silent(void **state)
 		said = ask(
 			"errno-propagation", NULL, training, json_object_get(run, "events"), NULL);
 		if (strcmp(said, errno_says))
-			fail_msg("%s: errno-propagation says '%s', not '%s'", name, said,
+			fail_msg("%s: errno-propagation gives '%s', not '%s'", name, said,
 				errno_says);
 		said = ask("crash-hang", "{\"timeout\": \"5s\"}", training,
 			json_object_get(run, "events"), NULL);
 		if (strcmp(said, hang_says))
-			fail_msg("%s: crash-hang says '%s', not '%s'", name, said, hang_says);
+			fail_msg("%s: crash-hang gives '%s', not '%s'", name, said, hang_says);
 		said = ask("errno-silent", "{\"listen\": \"1s\"}", training,
 			json_object_get(run, "events"), NULL);
 		if (*said && strcmp(said, "abstain") != 0)
-			fail_msg("%s: errno-silent says '%s'", name, said);
+			fail_msg("%s: errno-silent gives '%s'", name, said);
 		if (*errno_says || *hang_says)
 			faulty++;
 		else
@@ -603,7 +603,7 @@ static json_t *events_of_logs(const char *name)
 	return list;
 }
 
-static void raw_logs_of_the_lab_lead_to_the_brick_that_failed(void **state)
+static void raw_logs_of_the_lab_indict_the_failed_brick(void **state)
 {
 	static const struct {
 		const char *name, *errno_says, *hang_says;
@@ -633,17 +633,17 @@ int main(void)
 		cmocka_unit_test(an_errno_that_reaches_an_application_indicts),
 		cmocka_unit_test(other_errnos_and_everyday_ones_do_not),
 		cmocka_unit_test(two_servers_are_both_found_but_not_most_of_them),
-		cmocka_unit_test(errors_lost_in_silence_are_named),
-		cmocka_unit_test(training_that_saw_nothing_is_no_training),
-		cmocka_unit_test(data_lost_in_silence_indicts),
-		cmocka_unit_test(data_is_not_lost_in_silence),
-		cmocka_unit_test(silence_takes_time),
-		cmocka_unit_test(a_lost_server_is_the_one_whose_link_has_ended),
-		cmocka_unit_test(a_connection_that_the_client_closed_accuses_nobody),
-		cmocka_unit_test(a_hung_server_is_the_one_that_owes_an_answer),
+		cmocka_unit_test(errors_that_no_application_saw_are_named),
+		cmocka_unit_test(training_without_events_is_no_training),
+		cmocka_unit_test(silently_lost_data_indicts),
+		cmocka_unit_test(reported_or_repeated_failures_do_not_indict),
+		cmocka_unit_test(silence_is_judged_only_after_some_time),
+		cmocka_unit_test(a_lost_server_is_indicted_by_its_ended_link),
+		cmocka_unit_test(a_connection_closed_by_the_client_indicts_no_server),
+		cmocka_unit_test(a_hung_server_is_indicted_by_its_missing_answer),
 		cmocka_unit_test(clients_vote),
-		cmocka_unit_test(recorded_runs_are_diagnosed_and_clean_ones_silent),
-		cmocka_unit_test(raw_logs_of_the_lab_lead_to_the_brick_that_failed),
+		cmocka_unit_test(recorded_faults_are_found_and_clean_runs_silent),
+		cmocka_unit_test(raw_logs_of_the_lab_indict_the_failed_brick),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -1,4 +1,4 @@
-/* Files of labels, and which members they mean. */
+/* Tests files of labels and the members that they name. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -40,7 +40,7 @@ enum { MEMBERS = 5 };
 static const char *const paths[MEMBERS] = {
 	"r1/h1/sda", "r1/h1/sdb", "r1/h2/sda", "r2/h3/sdc", "r2/h3/nvme0"};
 
-/* One letter a member: i, h, u; or the error. */
+/* One letter for each member: i, h, u; or the error. */
 static const char *truth(const char *text, double from_s, double to_s)
 {
 	static char out[1100];
@@ -66,7 +66,7 @@ static const char *truth(const char *text, double from_s, double to_s)
 	return out;
 }
 
-static void lists_name_the_ill(void **state)
+static void lists_name_ill_members(void **state)
 {
 	(void)state;
 	assert_string_equal(truth("sdb\n", 0, 0), "hihhh");
@@ -108,7 +108,7 @@ static void unknown_and_ambiguous_names_are_refused(void **state)
 	assert_string_equal(truth("host,disk\nh4,nvme0\n", 0, 0),
 		":2: no member 'h4/nvme0'; did you mean 'h3/nvme0'?");
 	assert_non_null(strstr(truth("sda\n", 0, 0),
-		":1: 'sda' may be 'r1/h1/sda' or 'r1/h2/sda'; write more of its groups"));
+		":1: 'sda' may be 'r1/h1/sda' or 'r1/h2/sda': add its groups"));
 	assert_non_null(strstr(truth("something-else\n", 0, 0), ":1: no member 'something-else'"));
 }
 
@@ -120,11 +120,11 @@ static void malformed_files_are_refused_with_their_line(void **state)
 		{"time,value\n1,2\n", ":1: the head has no column of members"},
 		{"member,ill\nsda,2\n", ":2: '2' in column 'ill' is neither 1 nor 0"},
 		{"member,ill\nsda\n", ":2: 1 columns; the head has 2"},
-		{"member,from\nsda,yesterday\n", ":2: 'yesterday' is no time"},
+		{"member,from\nsda,yesterday\n", ":2: 'yesterday' is not a time"},
 		{"member,from,to\nsda,5,4\n", ":2: 'from' is later than 'to'"},
 		{"host,member\n\nh1,\n", ":3: no member"},
 		{"sda\nsdb,1\n", ":2: a comma in a list"},
-		{"member,ill\nsd\"a,1\n", ":2: a quote where none can be"},
+		{"member,ill\nsd\"a,1\n", ":2: a quote inside an unquoted field"},
 		{"member,ill\n\"sda,1\n", ":2: a quote is not closed"},
 	};
 	struct ground_truth l = {0};
@@ -143,7 +143,7 @@ static void malformed_files_are_refused_with_their_line(void **state)
 	assert_int_equal(ground_truth_read("/tmp/no/such/labels", &l, &e), -ENOENT);
 }
 
-/* Cuts and changed bytes give labels or an error, nothing else. */
+/* Truncated and changed files give labels or an error, never anything else. */
 static void damaged_files_do_no_harm(void **state)
 {
 	const char text[] =
@@ -194,7 +194,7 @@ static void many_members_are_found_fast(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(lists_name_the_ill),
+		cmocka_unit_test(lists_name_ill_members),
 		cmocka_unit_test(csv_has_groups_and_ill),
 		cmocka_unit_test(times_bound_a_label),
 		cmocka_unit_test(unknown_and_ambiguous_names_are_refused),

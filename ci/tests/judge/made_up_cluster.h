@@ -1,4 +1,4 @@
-/* A made-up cluster, second by second, and what peer-robust says of it. Include it after
+/* A made-up cluster, second by second, and peer-robust's verdicts on it. Include it after
  * cmocka.h. */
 #ifndef CULPRIT_CI_TESTS_JUDGE_MADE_UP_CLUSTER_H
 #define CULPRIT_CI_TESTS_JUDGE_MADE_UP_CLUSTER_H
@@ -34,23 +34,25 @@ static const char *const resources[] = {NULL, "disk", "network/hog", "network/ho
 struct cluster {
 	gsl_rng *rng;
 	size_t servers;
-	double load[SERVERS_MAX]; /* of each, 1 the usual */
+	double load[SERVERS_MAX]; /* of each server; 1: the usual load */
 	double request_bytes[SERVERS_MAX];
 	double slow
-		[SERVERS_MAX]; /* its disk's times are so many times as long while a fault lasts */
+		/* Factor of the disk's times while a fault lasts. */
+		[SERVERS_MAX];
 	enum fault fault;
 	size_t victim;
 	double late[SERVERS_MAX];
-	double in_flight[SERVERS_MAX], unwritten[SERVERS_MAX]; /* bytes of the server's own */
-	double strength; /* times as slow, bytes/s, share of segments, of processors or memory */
-	bool silently;   /* of the segments that are lost, nobody sends one again */
-	bool under_way;  /* up to fifty of a second's segments arrive in the next one */
-	bool skewed;     /* servers are sampled up to 50 ms after the clients, or before */
-	/* the server whose NIC merges what it gets, three at a time; SERVERS_MAX: none */
+	double in_flight[SERVERS_MAX], unwritten[SERVERS_MAX]; /* the server's own bytes */
+	/* factor of slowness, bytes/s, share of segments, of processors or memory */
+	double strength;
+	bool silently;  /* lost segments are never sent again */
+	bool under_way; /* up to fifty of a second's segments arrive in the next second */
+	bool skewed;    /* servers are sampled up to 50 ms before or after the clients */
+	/* The server whose NIC merges received segments, three at a time; SERVERS_MAX: none. */
 	size_t merges;
 	bool no_balance; /* the detector's parameter 'balance' off */
 	int hold;        /* the detector's parameter; 0: its default */
-	bool (*has)(enum metric m, size_t server, int second); /* NULL: all */
+	bool (*has)(enum metric m, size_t server, int second); /* NULL: all samples */
 	struct columns *columns;
 	double *values; /* [metric][server][second] */
 };
@@ -85,8 +87,8 @@ static void put(struct cluster *c, enum metric m, size_t server, int second, dou
 	c->values[((size_t)m * SERVERS_MAX + server) * SECONDS + (size_t)second] = value;
 }
 
-/* A second of what is lost between two ends: some all the time at a bad link, hundreds now and then
- * when a queue runs over. */
+/* Segments lost between two ends in a second: some all the time on a bad link, hundreds now and
+ * then when a queue overflows. */
 static double lost(struct cluster *c, double segments, double share)
 {
 	double n = share > 0 ? gsl_ran_binomial(c->rng, share, (unsigned)segments) : 0;
@@ -94,8 +96,8 @@ static double lost(struct cluster *c, double segments, double share)
 	return gsl_rng_uniform(c->rng) < 0.06 ? n + floor(300 * gsl_rng_uniform(c->rng)) : n;
 }
 
-/* Others have the drive read, or write, 'others' bytes. Some of a second's reads are done in the
- * next; writes go to the drive every few seconds, with a journal. */
+/* Other programs read or write 'others' bytes on the drive. Some of a second's reads are done in
+ * the next; writes go to the drive every few seconds, with a journal. */
 static void fill_drive(struct cluster *c, size_t s, int t, double bytes, double busy, double others)
 {
 	double left = 0.3 * bytes * fmod(0.37 * t + 0.61 * (double)s, 1);
@@ -120,7 +122,7 @@ static void fill_second(struct cluster *c, size_t s, int t)
 {
 	bool on = t >= ONSET && t < END, ill = on && s == c->victim;
 	double slow = (ill && c->fault == DISK ? c->strength : 1) * (on ? c->slow[s] : 1);
-	/* A slow disk serves less, and so does one that has little to do. */
+	/* A slow disk serves less, and so does a disk with little load. */
 	double requests = gsl_ran_poisson(
 		c->rng, 40 * c->load[s] / slow * 131072 / c->request_bytes[s]);
 	double bytes = requests * c->request_bytes[s];
@@ -276,7 +278,7 @@ static const char *judge_run(const struct detector_run *run, double *time_s)
 	return judge_with(run, true, HOLD, time_s);
 }
 
-/* Of the series as they are. */
+/* Judges the series as they are. */
 static const char *judge_again(struct cluster *c, double *time_s)
 {
 	return judge_with(&(struct detector_run){.id = "r",
@@ -293,7 +295,7 @@ static const char *judge(struct cluster *c, double *time_s)
 	return judge_again(c, time_s);
 }
 
-/* Holds if the balance indicts somebody where without it nobody is. */
+/* Does the balance indict a server when without it the run is healthy? */
 static bool balance_alarms(struct cluster *c)
 {
 	c->no_balance = true;

@@ -1,5 +1,5 @@
-/* peer-robust on made-up series: each cause is found and named, and what is no fault is left in
- * peace. */
+/* Tests peer-robust on made-up series: each cause is found and named, and harmless changes cause no
+ * alarm. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -41,9 +41,9 @@ static void each_cause_is_found_and_named(void **state)
 			}
 }
 
-/* A quarter of the drive's time, and a twentieth. Peers see no difference in times. Heavy tails
- * cause an alarm of another kind now and then. */
-static void little_that_others_do_is_no_fault(void **state)
+/* A foreign load of a quarter of the drive's time, and of a twentieth. Peers see no difference in
+ * times. Heavy tails cause an alarm of another kind now and then. */
+static void a_small_foreign_load_is_no_fault(void **state)
 {
 	int found = 0, quiet = 0;
 
@@ -60,14 +60,14 @@ static void little_that_others_do_is_no_fault(void **state)
 		quiet += !strcmp(judge(c, NULL), "healthy");
 		cluster_free(c);
 	}
-	print_message("# a quarter is found in %d of 40, a twentieth is left in peace in %d\n",
+	print_message("# a quarter is found in %d of 40, a twentieth causes no alarm in %d\n",
 		found, quiet);
 	assert_int_equal(found, 40);
 	assert_int_equal(quiet, 40);
 }
 
-/* A server's own writes reach the drive when it begins to be watched, or a minute late. */
-static void a_backlog_is_the_servers_own(void **state)
+/* A server's own writes reach the drive when the recording begins, or a minute late. */
+static void a_servers_own_backlog_is_no_fault(void **state)
 {
 	struct cluster *c = cluster_new(5, 12);
 
@@ -90,8 +90,8 @@ static void a_backlog_is_the_servers_own(void **state)
 	cluster_free(c);
 }
 
-/* It must stand out for so many seconds in a row, and is indicted in the last of these. */
-static void who_stands_out_must_do_so_for_long(void **state)
+/* A server must deviate for 'hold' seconds in a row, and is indicted in the last of them. */
+static void only_a_long_deviation_indicts(void **state)
 {
 	struct cluster *c = cluster_new(6, 3);
 	double before = 0, at;
@@ -109,7 +109,7 @@ static void who_stands_out_must_do_so_for_long(void **state)
 	cluster_free(c);
 }
 
-/* Tails are heavier here than the design reckons with, so it is about one in a hundred, not one in
+/* Tails are heavier here than the design assumes, so alarms are about one in a hundred, not one in
  * a thousand. */
 static void few_controls_have_an_alarm(void **state)
 {
@@ -125,14 +125,14 @@ static void few_controls_have_an_alarm(void **state)
 		cluster_free(c);
 	}
 	print_message("# %d of 500 made-up controls with an alarm, %d of the disk\n", alarms, disk);
-	/* Today's figures: seeds are fixed, so only a change of the rule changes them. */
+	/* Present figures: seeds are fixed, so only a change of the rule changes them. */
 	assert_int_equal(alarms, 6);
 	assert_int_equal(disk, 6);
 }
 
-/* One has ten times as much to do, one hardly anything; one gets small requests only; and their
- * depths differ with it. */
-static void more_to_do_or_other_work_is_no_fault(void **state)
+/* One server has ten times the load, one hardly any; one gets only small requests; and queue depths
+ * differ accordingly. */
+static void more_or_other_work_is_no_fault(void **state)
 {
 	(void)state;
 	for (unsigned long seed = 0; seed < 20; seed++) {
@@ -147,7 +147,7 @@ static void more_to_do_or_other_work_is_no_fault(void **state)
 	}
 }
 
-static void what_all_share_is_nobodys_fault(void **state)
+static void a_slowdown_of_all_servers_indicts_none(void **state)
 {
 	struct cluster *all = cluster_new(8, 1), *half = cluster_new(8, 2),
 		       *two = cluster_new(8, 3);
@@ -156,11 +156,11 @@ static void what_all_share_is_nobodys_fault(void **state)
 	for (size_t s = 0; s < 8; s++)
 		all->slow[s] = 6;
 	assert_string_equal(judge(all, NULL), "healthy");
-	/* Peers cannot tell which of them is normal. */
+	/* Peers cannot show which half is normal. */
 	for (size_t s = 0; s < 8; s += 2)
 		half->slow[s] = 6;
 	assert_string_equal(judge(half, NULL), "abstain");
-	/* A minority can be told, and all of it. */
+	/* A minority is found, and completely. */
 	two->slow[1] = two->slow[6] = 6;
 	assert_string_equal(judge(two, NULL), "B G disk");
 	cluster_free(all);
@@ -168,7 +168,7 @@ static void what_all_share_is_nobodys_fault(void **state)
 	cluster_free(two);
 }
 
-static void of_two_nobody_can_tell(void **state)
+static void half_of_the_servers_cannot_be_indicted(void **state)
 {
 	struct cluster *c = cluster_new(2, 1);
 
@@ -208,7 +208,7 @@ static bool holes(enum metric m, size_t server, int second)
 		!(server == 2 && m == METRIC_DREAD && second > 30);
 }
 
-static void what_is_missing_is_done_without(void **state)
+static void missing_samples_are_tolerated(void **state)
 {
 	struct cluster *c = cluster_new(6, 77);
 
@@ -235,15 +235,14 @@ static void what_is_missing_is_done_without(void **state)
 	cluster_free(c);
 }
 
-/* One end's sampler has no seconds 30 to 33 of B. */
+/* The sampler of one end has no seconds 30 to 33 of B. */
 static bool one_end_has_a_gap(enum metric m, size_t server, int second)
 {
 	return !(server == 1 && second >= 30 && second <= 33 && m >= METRIC_CLIENT_TCP_SENT);
 }
 
-/* Acknowledgements get lost as well, and nobody sends them again: they are missing at the other
- * end. */
-static void what_never_comes_is_missed(void **state)
+/* Acknowledgements are also lost, and are not sent again: they are missing at the other end. */
+static void silently_lost_segments_are_found(void **state)
 {
 	int found = 0;
 
@@ -264,11 +263,11 @@ static void what_never_comes_is_missed(void **state)
 		assert_string_not_equal(judge_again(c, NULL), want);
 		cluster_free(c);
 	}
-	print_message("# %d of 60 made-up servers with nothing lost but acknowledgements\n", found);
+	print_message("# %d of 60 made-up servers with only acknowledgements lost\n", found);
 	assert_int_equal(found, 57);
 }
 
-static void what_is_under_way_is_not_missed(void **state)
+static void segments_in_flight_are_not_lost(void **state)
 {
 	int alarms = 0;
 
@@ -285,8 +284,8 @@ static void what_is_under_way_is_not_missed(void **state)
 	assert_int_equal(alarms, 0);
 }
 
-/* A NIC that merges segments before they are counted gets a third of what is sent to it, and loses
- * nothing; what is silently lost on the way to another server is found all the same. */
+/* A NIC that merges segments before they are counted receives a third of the segments sent to it,
+ * and loses none; silent losses on the way to another server are still found. */
 static void a_nic_that_merges_segments_loses_none(void **state)
 {
 	int alarms = 0;
@@ -310,8 +309,7 @@ static void a_nic_that_merges_segments_loses_none(void **state)
 	assert_int_equal(alarms, 0);
 }
 
-/* Seconds that stand out are no fault as long as they are few: a copy over the network, a stalled
- * disk, a full queue. */
+/* A few deviating seconds are no fault: a copy over the network, a stalled disk, a full queue. */
 static void bursts_are_no_fault(void **state)
 {
 	struct cluster *c = cluster_new(5, 9);
@@ -344,8 +342,8 @@ static void bursts_are_no_fault(void **state)
 	cluster_free(c);
 }
 
-/* What clients sent to each server in a second, and sent again of it (0: nothing to send); no gaps,
- * as one request at a time makes none. */
+/* The bytes that clients sent to each server in a second, and those sent again (0: no data to
+ * send). No gaps, since one request at a time makes none. */
 typedef void (*requests_fn)(gsl_rng *rng, size_t server, int second, double *bytes, double *again);
 
 static const char *judge_requests(struct cluster *c, requests_fn requests)
@@ -381,7 +379,7 @@ static const char *judge_requests(struct cluster *c, requests_fn requests)
 		NULL);
 }
 
-/* B's requests get lost; every other second has any. */
+/* B's requests are lost; only every other second has requests. */
 static void few_requests_to_b(gsl_rng *rng, size_t server, int second, double *bytes, double *again)
 {
 	if (gsl_rng_uniform(rng) > 0.5)
@@ -391,7 +389,7 @@ static void few_requests_to_b(gsl_rng *rng, size_t server, int second, double *b
 											      : 0;
 }
 
-/* The same, but it is a client that loses, whomever it sends to, and it asks some more often than
+/* Likewise, but one client loses on all connections, and asks some servers more often than
  * others. */
 static void one_bad_client(gsl_rng *rng, size_t server, int second, double *bytes, double *again)
 {
@@ -401,8 +399,8 @@ static void one_bad_client(gsl_rng *rng, size_t server, int second, double *byte
 		: 0;
 }
 
-/* B's link is full for long, its peers' for 5 s of 20; a full link's queue runs over every other
- * second, B's or not. */
+/* B's link is full for a long time, its peers' for 5 s of 20; a full link's queue overflows every
+ * other second, on B and on the others. */
 static void full_links(gsl_rng *rng, size_t server, int second, double *bytes, double *again)
 {
 	bool full = (server == 1 && second >= ONSET && second < END) ||
@@ -412,7 +410,7 @@ static void full_links(gsl_rng *rng, size_t server, int second, double *bytes, d
 	*again = full && gsl_rng_uniform(rng) < 0.5 ? 1 + floor(300 * gsl_rng_uniform(rng)) : 0;
 }
 
-static void a_few_requests_that_get_lost_are_enough(void **state)
+static void a_few_lost_requests_are_enough(void **state)
 {
 	(void)state;
 	for (unsigned long seed = 0; seed < 10; seed++) {
@@ -423,7 +421,7 @@ static void a_few_requests_that_get_lost_are_enough(void **state)
 	}
 }
 
-static void what_a_client_loses_is_no_servers_fault(void **state)
+static void a_clients_losses_indict_no_server(void **state)
 {
 	(void)state;
 	for (unsigned long seed = 0; seed < 20; seed++) {
@@ -434,7 +432,7 @@ static void what_a_client_loses_is_no_servers_fault(void **state)
 	}
 }
 
-static void a_full_link_is_no_bad_one(void **state)
+static void a_full_link_is_no_fault(void **state)
 {
 	(void)state;
 	for (unsigned long seed = 0; seed < 20; seed++) {
@@ -445,7 +443,7 @@ static void a_full_link_is_no_bad_one(void **state)
 	}
 }
 
-/* Of clients nothing is known: what servers see beyond a gap tells as well. */
+/* Only servers are sampled: the gaps that they see also show the loss. */
 static bool servers_only(enum metric m, size_t server, int second)
 {
 	(void)server;
@@ -453,7 +451,7 @@ static bool servers_only(enum metric m, size_t server, int second)
 	return m < METRIC_CLIENT_TCP_SENT || m > METRIC_CLIENT_TCP_DUPLICATES;
 }
 
-static void the_receiver_is_asked_if_the_sender_cannot_be(void **state)
+static void the_receiver_shows_loss_if_senders_are_not_sampled(void **state)
 {
 	struct cluster *c = cluster_new(6, 31);
 
@@ -466,8 +464,8 @@ static void the_receiver_is_asked_if_the_sender_cannot_be(void **state)
 	cluster_free(c);
 }
 
-/* A CSV file's: what they mean is not known, so no resource is named. */
-static void other_peoples_metrics_are_compared(void **state)
+/* Metrics from a CSV file: their meaning is unknown, so no resource is named. */
+static void foreign_metrics_are_compared(void **state)
 {
 	static const char *const metrics[] = {"latency_ms", "errors"};
 	struct sample samples[2 * 6 * SECONDS];
@@ -504,7 +502,7 @@ static void other_peoples_metrics_are_compared(void **state)
 	gsl_rng_free(rng);
 }
 
-static void a_run_shorter_than_the_span_says_nothing(void **state)
+static void a_run_shorter_than_the_span_is_an_abstention(void **state)
 {
 	struct cluster *c = cluster_new(5, 9);
 	struct sample s = {.count = 1, .sum_s = 1, .max_s = 1};
@@ -529,24 +527,24 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_cause_is_found_and_named),
-		cmocka_unit_test(little_that_others_do_is_no_fault),
-		cmocka_unit_test(a_backlog_is_the_servers_own),
-		cmocka_unit_test(who_stands_out_must_do_so_for_long),
+		cmocka_unit_test(a_small_foreign_load_is_no_fault),
+		cmocka_unit_test(a_servers_own_backlog_is_no_fault),
+		cmocka_unit_test(only_a_long_deviation_indicts),
 		cmocka_unit_test(few_controls_have_an_alarm),
-		cmocka_unit_test(more_to_do_or_other_work_is_no_fault),
-		cmocka_unit_test(what_all_share_is_nobodys_fault),
-		cmocka_unit_test(of_two_nobody_can_tell),
-		cmocka_unit_test(what_is_missing_is_done_without),
-		cmocka_unit_test(what_never_comes_is_missed),
-		cmocka_unit_test(what_is_under_way_is_not_missed),
+		cmocka_unit_test(more_or_other_work_is_no_fault),
+		cmocka_unit_test(a_slowdown_of_all_servers_indicts_none),
+		cmocka_unit_test(half_of_the_servers_cannot_be_indicted),
+		cmocka_unit_test(missing_samples_are_tolerated),
+		cmocka_unit_test(silently_lost_segments_are_found),
+		cmocka_unit_test(segments_in_flight_are_not_lost),
 		cmocka_unit_test(a_nic_that_merges_segments_loses_none),
 		cmocka_unit_test(bursts_are_no_fault),
-		cmocka_unit_test(a_few_requests_that_get_lost_are_enough),
-		cmocka_unit_test(what_a_client_loses_is_no_servers_fault),
-		cmocka_unit_test(a_full_link_is_no_bad_one),
-		cmocka_unit_test(the_receiver_is_asked_if_the_sender_cannot_be),
-		cmocka_unit_test(other_peoples_metrics_are_compared),
-		cmocka_unit_test(a_run_shorter_than_the_span_says_nothing),
+		cmocka_unit_test(a_few_lost_requests_are_enough),
+		cmocka_unit_test(a_clients_losses_indict_no_server),
+		cmocka_unit_test(a_full_link_is_no_fault),
+		cmocka_unit_test(the_receiver_shows_loss_if_senders_are_not_sampled),
+		cmocka_unit_test(foreign_metrics_are_compared),
+		cmocka_unit_test(a_run_shorter_than_the_span_is_an_abstention),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

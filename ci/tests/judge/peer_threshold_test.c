@@ -1,4 +1,4 @@
-/* peer-threshold and the null detectors, each with its twin: planted fault found, clean run
+/* Tests peer-threshold and the null detectors, each with a twin: planted fault found, clean run
  * silent. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,7 +13,7 @@
 #include "harness/base/file.h"
 #include "harness/base/home.h"
 
-static void peer_threshold_finds_the_planted_fault_and_is_silent_without(void **state)
+static void peer_threshold_finds_the_planted_fault_only(void **state)
 {
 	struct detector *d = load("peer-threshold", NULL);
 	int found = 0, alarms = 0;
@@ -51,7 +51,7 @@ static void peer_threshold_finds_the_planted_fault_and_is_silent_without(void **
 		json_decref(model);
 	}
 	assert_int_equal(found, 40);
-	assert_int_equal(alarms, 2); /* of 120: the noise is wild, and a threshold is no proof */
+	assert_int_equal(alarms, 2); /* of 120: the noise is heavy, and a threshold is no proof */
 	detector_free(d);
 }
 
@@ -91,12 +91,12 @@ static struct series *ten_seconds(enum metric m, double base, double odd)
 	return s;
 }
 
-/* As published: the largest single second of a server in training is its threshold, to either side.
- * A server's own threshold counts, not its peers'. */
-static void peer_threshold_is_also_the_published_algorithm(void **state)
+/* As published: the threshold of a server is its largest single second in training, in both
+ * directions. A server's own threshold counts, not its peers'. */
+static void peer_threshold_can_be_the_published_algorithm(void **state)
 {
 	static const struct {
-		double odd; /* second 5 of B, which was 5 ms above its peers in training */
+		double odd; /* B in second 5; B was 5 ms above its peers in training */
 		const char *published;
 	} cases[] = {{10e-3, ""}, {14.9e-3, ""}, {15.2e-3, "B"}, {5.2e-3, ""}, {4.8e-3, "B"}};
 	struct detector *own = load("peer-threshold", NULL),
@@ -115,7 +115,7 @@ static void peer_threshold_is_also_the_published_algorithm(void **state)
 		json_decref(v);
 		series_free(s);
 	}
-	/* C was never above in training: B's 5 ms are not its threshold. */
+	/* C was never above its peers in training: B's 5 ms are not its threshold. */
 	s = ten_seconds(METRIC_DREAD, 10e-3, 10e-3);
 	for (size_t i = 0; i < s->n; i++)
 		if (s->samples[i].server == 2 && s->samples[i].second == 3)
@@ -131,8 +131,8 @@ static void peer_threshold_is_also_the_published_algorithm(void **state)
 	detector_free(own);
 }
 
-/* Single seconds, however wild, are no fault: the statistic is a median over a window. */
-static void peer_threshold_shrugs_off_lone_spikes(void **state)
+/* Single outliers are no fault: the statistic is a median over a window. */
+static void peer_threshold_ignores_single_outliers(void **state)
 {
 	struct detector *d = load("peer-threshold", NULL);
 	json_t *model = usual_training(d, 4), *v;
@@ -150,7 +150,7 @@ static void peer_threshold_shrugs_off_lone_spikes(void **state)
 	detector_free(d);
 }
 
-/* One message in a thousand that waits is in few seconds, and moves the mean of all only. */
+/* One message in a thousand that waits occurs in few seconds, and changes only the mean of all. */
 static void peer_threshold_sees_rare_events_in_a_mean(void **state)
 {
 	struct detector *median = load("peer-threshold", NULL),
@@ -186,7 +186,7 @@ static void peer_threshold_sees_rare_events_in_a_mean(void **state)
 	detector_free(mean);
 }
 
-/* B is always slow: its own normal is no fault, more than that is; and it doesn't shift its peers'
+/* B is always slow: its usual level is no fault, more is; and it does not shift its peers'
  * median. */
 static void peer_threshold_allows_for_a_saturated_server(void **state)
 {
@@ -220,14 +220,14 @@ static void peer_threshold_allows_for_a_saturated_server(void **state)
 	detector_free(d);
 }
 
-static void peer_threshold_abstains_where_it_cannot_tell(void **state)
+static void peer_threshold_abstains_if_it_cannot_judge(void **state)
 {
 	struct detector *d = load("peer-threshold", NULL);
 	struct series *two = series_new(2, 1), *gone = series_new(4, 2), *none = series_new(4, 3);
 	json_t *model, *v;
 
 	(void)state;
-	/* Two servers: nobody can tell which of them is slow. */
+	/* Two servers: neither can be identified as the slow one. */
 	fill(two, METRIC_DREAD, 0, 10);
 	model = train(d, &two->run, 1);
 	v = diagnose(d, model, &two->run);
@@ -235,7 +235,7 @@ static void peer_threshold_abstains_where_it_cannot_tell(void **state)
 	json_decref(v);
 	json_decref(model);
 
-	/* No training at all, and a run without any sample. */
+	/* No training at all, and a run without samples. */
 	model = train(d, NULL, 0);
 	fill(gone, METRIC_DREAD, 0, 10);
 	v = diagnose(d, model, &gone->run);
@@ -263,7 +263,7 @@ static void peer_threshold_abstains_where_it_cannot_tell(void **state)
 	detector_free(d);
 }
 
-static void null_detectors_look_at_nothing(void **state)
+static void null_detectors_ignore_the_measurements(void **state)
 {
 	struct series *s = series_new(4, 9);
 	int counts[5] = {0};
@@ -300,7 +300,7 @@ static void null_detectors_look_at_nothing(void **state)
 		snprintf(first, sizeof(first), "%s", said);
 		counts[*said ? *said - 'A' + 1 : 0]++;
 		json_decref(v);
-		if (i < 10) { /* the same run, the same verdict */
+		if (i < 10) { /* the same run gives the same verdict */
 			v = diagnose(d, model, &s->run);
 			assert_string_equal(verdict(v, "any"), first);
 			json_decref(v);
@@ -344,7 +344,7 @@ static void recorded(struct series *s, int number)
 }
 
 /* Real GlusterFS servers, a real fault, real controls; see ci/tests/data/README.md. */
-static void recorded_lab_runs_are_judged_right(void **state)
+static void recorded_lab_runs_are_judged_correctly(void **state)
 {
 	struct detector *d = load("peer-threshold", NULL);
 	struct series *s[5];
@@ -376,15 +376,15 @@ static void recorded_lab_runs_are_judged_right(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(peer_threshold_finds_the_planted_fault_and_is_silent_without),
+		cmocka_unit_test(peer_threshold_finds_the_planted_fault_only),
 		cmocka_unit_test(peer_threshold_gives_its_evidence),
-		cmocka_unit_test(peer_threshold_is_also_the_published_algorithm),
-		cmocka_unit_test(peer_threshold_shrugs_off_lone_spikes),
+		cmocka_unit_test(peer_threshold_can_be_the_published_algorithm),
+		cmocka_unit_test(peer_threshold_ignores_single_outliers),
 		cmocka_unit_test(peer_threshold_sees_rare_events_in_a_mean),
 		cmocka_unit_test(peer_threshold_allows_for_a_saturated_server),
-		cmocka_unit_test(peer_threshold_abstains_where_it_cannot_tell),
-		cmocka_unit_test(null_detectors_look_at_nothing),
-		cmocka_unit_test(recorded_lab_runs_are_judged_right),
+		cmocka_unit_test(peer_threshold_abstains_if_it_cannot_judge),
+		cmocka_unit_test(null_detectors_ignore_the_measurements),
+		cmocka_unit_test(recorded_lab_runs_are_judged_correctly),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -1,4 +1,4 @@
-/* Scores of a ranking: curves, areas and intervals, against values computed by hand. */
+/* Tests scores of a ranking: curves, areas and intervals, against values computed by hand. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,7 +11,7 @@
 
 #include "diag/judge/ranking.h"
 
-/* One letter a member: i ill, h healthy, u unknown; capitals are indicted. */
+/* One letter for each member: i ill, h healthy, u unknown; capitals are indicted. */
 static struct ranking_score score(
 	const char *members, const double *severity, struct ranked *out, uint64_t seed)
 {
@@ -50,7 +50,7 @@ static void counts_and_areas_by_hand(void **state)
 	assert_float_equal(s.false_alarms.value, 1 / 3.0, 1e-12);
 	assert_float_equal(s.auc.value, 7 / 9.0, 1e-12);
 	assert_float_equal(s.average_precision.value, (1 + 2 / 3.0 + 3 / 4.0) / 3, 1e-12);
-	/* Corners: nobody, i, ih, ihii, all. */
+	/* Corners: none accused, i, ih, ihii, all. */
 	assert_int_equal(s.n_points, 5);
 	assert_float_equal(s.points[0].precision, 1, 0);
 	assert_true(isinf(s.points[0].severity));
@@ -64,7 +64,8 @@ static void counts_and_areas_by_hand(void **state)
 
 static void ties_are_one_step(void **state)
 {
-	/* 9: one ill; 5: an ill and two healthy; 0: a healthy. Pairs: 3 + (1/2 + 1/2 + 1) of 6. */
+	/* 9: one ill; 5: one ill and two healthy; 0: one healthy. Pairs: 3 + (1/2 + 1/2 + 1) of
+	 * 6. */
 	const double severity[] = {5, 9, 5, 5, 0}, same[] = {1, 1, 1, 1, 1};
 	struct ranked members[5];
 	struct ranking_score s = score("iihhh", severity, members, RANKING_SEED);
@@ -81,7 +82,7 @@ static void ties_are_one_step(void **state)
 	ranking_score_clear(&s);
 }
 
-/* The bounds of Newcombe's method 5 solve |A - x| = z sqrt(V(x)), whatever solver finds them. */
+/* The bounds of Newcombe's method 5 solve |A - x| = z sqrt(V(x)), with any solver. */
 static void area_bounds_solve_their_equation(void **state)
 {
 	const double severity[] = {9, 8, 7, 6, 5, 4, 3, 2, 1, 0};
@@ -142,7 +143,7 @@ static void without_ill_or_healthy_there_is_no_area(void **state)
 	}
 }
 
-static void bootstrap_is_the_same_each_time_and_holds_the_value(void **state)
+static void bootstrap_is_reproducible_and_contains_the_value(void **state)
 {
 	static double severity[400];
 	static struct ranked members[400];
@@ -188,7 +189,7 @@ static void large_rankings_are_scored(void **state)
 	free(members);
 }
 
-static void json_and_text_name_what_was_wrong(void **state)
+static void json_and_text_name_wrong_members(void **state)
 {
 	const double severity[] = {3, 2, 1};
 	struct ranked members[3];
@@ -225,9 +226,9 @@ int main(void)
 		cmocka_unit_test(area_bounds_solve_their_equation),
 		cmocka_unit_test(a_perfect_ranking_is_not_certain),
 		cmocka_unit_test(without_ill_or_healthy_there_is_no_area),
-		cmocka_unit_test(bootstrap_is_the_same_each_time_and_holds_the_value),
+		cmocka_unit_test(bootstrap_is_reproducible_and_contains_the_value),
 		cmocka_unit_test(large_rankings_are_scored),
-		cmocka_unit_test(json_and_text_name_what_was_wrong),
+		cmocka_unit_test(json_and_text_name_wrong_members),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

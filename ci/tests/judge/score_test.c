@@ -1,4 +1,4 @@
-/* Counting and intervals. */
+/* Tests counts, intervals and comparisons of scores. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -45,7 +45,7 @@ static void intervals_are_the_published_ones(void **state)
 	assert_float_equal(high, 1, 0);
 }
 
-/* Counts one verdict, the lists given as JSON text; 'victims' NULL: a control. */
+/* Counts one verdict; lists are JSON text; 'victims' NULL: a control. */
 static void add(struct score_table *t, const char *victims, const char *indicted, bool abstain)
 {
 	json_t *v = victims ? json_loads(victims, JSON_DECODE_ANY, NULL) : NULL;
@@ -123,8 +123,7 @@ static void declared_names_keep_their_order(void **state)
 	score_table_free(t);
 }
 
-/* A verdict of one metric, as text, on a cell whose victim is A, whose resource is the disk, whose
- * onset was at 10 s. */
+/* One metric's verdict, as text, on a cell with victim A, resource disk and onset at 10 s. */
 static void add_timed(struct score_table *t, const char *victims, const char *verdict)
 {
 	json_t *v = json_loads(victims, JSON_DECODE_ANY, NULL),
@@ -138,8 +137,9 @@ static void add_timed(struct score_table *t, const char *victims, const char *ve
 	json_decref(said);
 }
 
-/* Detected, found, named: three questions, and each verdict below answers them otherwise. */
-static void detection_localisation_and_resource_are_scored_apart(void **state)
+/* Detection, localisation and resource are separate questions, which these verdicts answer
+ * differently. */
+static void detection_localisation_and_resource_are_scored_separately(void **state)
 {
 	struct score_table *t = score_table_new();
 	const struct score *s;
@@ -152,8 +152,8 @@ static void detection_localisation_and_resource_are_scored_apart(void **state)
 	add_timed(t, "\"A\"", "{\"metric\": \"any\", \"indicted\": [\"A\"]}");
 	add_timed(t, "\"A\"",
 		"{\"metric\": \"any\", \"indicted\": [\"B\"], \"resource\": "
-		"\"disk\"}"); /* the right
-		resource of the wrong server is no diagnosis */
+		/* the right               resource of the wrong server is no diagnosis */
+		"\"disk\"}");
 	add_timed(t, "\"A\"",
 		"{\"metric\": \"any\", \"indicted\": [], \"abstain\": true, \"error\": \"it "
 		"died\"}");
@@ -170,7 +170,7 @@ static void detection_localisation_and_resource_are_scored_apart(void **state)
 }
 
 /* How often resource and cause are right, for one verdict on a fault of that resource; and whether
- * causes are a figure. */
+ * the table shows causes. */
 static void named(const char *fault, const char *verdict, unsigned resource, unsigned cause)
 {
 	json_t *victim = json_string("A"),
@@ -190,7 +190,7 @@ static void named(const char *fault, const char *verdict, unsigned resource, uns
 	json_decref(victim);
 }
 
-static void a_resource_is_what_stands_before_the_slash_a_cause_is_all_of_it(void **state)
+static void the_resource_ends_at_the_slash_the_cause_includes_it(void **state)
 {
 	(void)state;
 	named("network/hog", "network/hog", 1, 1);
@@ -200,7 +200,7 @@ static void a_resource_is_what_stands_before_the_slash_a_cause_is_all_of_it(void
 	named("network/hog", "net", 0, 0);
 	named("network/hog", "networks/hog", 0, 0);
 	named("disk", "disk", 1, 1);
-	named("network", "network/hog", 1, 1); /* runs of faults that did not say more yet */
+	named("network", "network/hog", 1, 1); /* runs of faults that did not name a cause yet */
 }
 
 static void delays_run_from_the_onset_to_the_last_right_server(void **state)
@@ -216,7 +216,7 @@ static void delays_run_from_the_onset_to_the_last_right_server(void **state)
 		"{\"metric\": \"any\", \"indicted\": [\"A\", \"B\"], \"time_s\": {\"A\": 12, "
 		"\"B\": 1}}");
 	add_timed(t, "\"A\"",
-		/* before it was there */
+		/* before the onset */
 		"{\"metric\": \"any\", \"indicted\": [\"A\"], \"time_s\": {\"A\": 9}}");
 	add_timed(t, "\"A\"",
 		"{\"metric\": \"any\", \"indicted\": [\"B\"], \"time_s\": {\"B\": 11}}");
@@ -249,7 +249,8 @@ static void overlapping_intervals_are_no_order(void **state)
 	assert_int_equal(score_order(43, 45, 16, 45), 1);
 }
 
-/* Closed forms: 1 / C(10, 5), 1 / C(8, 4), and Fisher's own tea (3 of 4 against 1 of 4: 17/70). */
+/* Closed forms: 1 / C(10, 5), 1 / C(8, 4), and Fisher's tea experiment (3 of 4 against 1 of 4:
+ * 17/70). */
 static void mcnemars_test_is_exact(void **state)
 {
 	static const struct {
@@ -264,8 +265,8 @@ static void mcnemars_test_is_exact(void **state)
 			score_mcnemar(known[i].a, known[i].b), known[i].p, 1e-9 * known[i].p);
 }
 
-/* By hand: 6 cells make p = 2/64; of 9 at 0.75, 6 or more are right with 0.834, of 8 with 0.679. */
-static void the_cells_that_are_needed_are_computed(void **state)
+/* By hand: 6 cells give p = 2/64; of 9 at 0.75, 6 or more are right with 0.834, of 8 with 0.679. */
+static void needed_cells_are_computed(void **state)
 {
 	(void)state;
 	assert_int_equal(score_cells_needed(1, 0.05, 0.8), 6);
@@ -276,7 +277,7 @@ static void the_cells_that_are_needed_are_computed(void **state)
 	assert_int_equal(score_controls_needed(0.05), 72);
 }
 
-/* Cells by their ids, in any order; the control is no cell of the comparison. */
+/* Cells by their ids, in any order; the control does not count in the comparison. */
 static void pairs_are_the_same_cells(void **state)
 {
 	static const struct {
@@ -329,7 +330,8 @@ static void fishers_test_is_exact(void **state)
 	assert_float_equal(fisher_p(7, 9, 0, 3, true), 1, 1e-12);
 }
 
-/* 'right' of n cells of "hog" are found, and 'alarms' of n controls accuse somebody. */
+/* A table in which 'right' of n cells of "hog" are found, and 'alarms' of n controls accuse a
+ * server. */
 static struct score_table *scored(unsigned n, unsigned right, unsigned alarms)
 {
 	struct score_table *t = score_table_new();
@@ -341,15 +343,16 @@ static struct score_table *scored(unsigned n, unsigned right, unsigned alarms)
 	return t;
 }
 
-static void a_baseline_calls_worse_what_chance_does_not_explain(void **state)
+static void a_regression_is_worse_than_chance(void **state)
 {
 	static const struct {
 		unsigned n, right, alarms;
 		size_t regressions;
 	} cases[] = {
-		{5, 5, 0, 0}, {5, 4, 1, 0}, {5, 2, 0, 0}, {5, 0, 0, 2}, /* right: hog, and all */
-		{20, 20, 12, 0}, {20, 20, 20, 2},                       /* wrong: none, and all */
-		{5, 0, 5, 3}, /* of all cells half: p = 0.016 */
+		/* right: of hog, and of all */
+		{5, 5, 0, 0}, {5, 4, 1, 0}, {5, 2, 0, 0}, {5, 0, 0, 2},
+		/* wrong: of no fault, and of all */
+		{20, 20, 12, 0}, {20, 20, 20, 2}, {5, 0, 5, 3}, /* half of all cells: p = 0.016 */
 	};
 	struct score_table *before = scored(5, 5, 0);
 	json_t *baseline = baseline_make(before, "a run", NULL);
@@ -362,7 +365,8 @@ static void a_baseline_calls_worse_what_chance_does_not_explain(void **state)
 
 		assert_int_equal(baseline_compare(now, baseline, "b.json", &c, &e), 0);
 		assert_int_equal(
-			c.n, 5); /* right and wrong of hog, wrong of none, right and wrong of all */
+			/* right and wrong of hog, wrong of no fault, right and wrong of all */
+			c.n, 5);
 		assert_int_equal(c.regressions, cases[i].regressions);
 		comparisons_clear(&c);
 		score_table_free(now);
@@ -408,15 +412,15 @@ int main(void)
 		cmocka_unit_test(cells_count_as_in_kasick_2009),
 		cmocka_unit_test(controls_have_alarms_but_no_hits),
 		cmocka_unit_test(declared_names_keep_their_order),
-		cmocka_unit_test(detection_localisation_and_resource_are_scored_apart),
-		cmocka_unit_test(a_resource_is_what_stands_before_the_slash_a_cause_is_all_of_it),
+		cmocka_unit_test(detection_localisation_and_resource_are_scored_separately),
+		cmocka_unit_test(the_resource_ends_at_the_slash_the_cause_includes_it),
 		cmocka_unit_test(delays_run_from_the_onset_to_the_last_right_server),
 		cmocka_unit_test(overlapping_intervals_are_no_order),
 		cmocka_unit_test(mcnemars_test_is_exact),
-		cmocka_unit_test(the_cells_that_are_needed_are_computed),
+		cmocka_unit_test(needed_cells_are_computed),
 		cmocka_unit_test(pairs_are_the_same_cells),
 		cmocka_unit_test(fishers_test_is_exact),
-		cmocka_unit_test(a_baseline_calls_worse_what_chance_does_not_explain),
+		cmocka_unit_test(a_regression_is_worse_than_chance),
 		cmocka_unit_test(malformed_verdicts_are_refused),
 	};
 

@@ -1,4 +1,4 @@
-/* vec: what detectors compute with. */
+/* Tests vec, the type that detectors compute with. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -20,7 +20,7 @@ static void run_chunk(const char *chunk)
 	lua_close(L);
 }
 
-static void vec_computes(void **state)
+static void vec_functions_give_known_values(void **state)
 {
 	(void)state;
 	run_chunk(
@@ -103,7 +103,7 @@ static void vec_others_leaves_one_out(void **state)
 		"assert(not pcall(vec.others, { vec.new(2) }, 0) and not pcall(vec.others, {}))\n");
 }
 
-/* Sorted by hand. */
+/* Compared with sorting. */
 static void rolling_medians_and_quantiles_are_exact(void **state)
 {
 	(void)state;
@@ -134,7 +134,7 @@ static void rolling_medians_and_quantiles_are_exact(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(vec_computes),
+		cmocka_unit_test(vec_functions_give_known_values),
 		cmocka_unit_test(vec_others_leaves_one_out),
 		cmocka_unit_test(rolling_medians_and_quantiles_are_exact),
 	};
