@@ -1,14 +1,14 @@
-/* Dumps of 'ceph osd perf -f json', one after another; each with its time:
+/* Dumps of 'ceph osd perf -f json', one after another, each with its time:
  *
  *     1795357180                                                    a line before the dump: Unix
  *     {"osdstats": {"osd_perf_infos": [{"id": 0, "perf_stats": {     seconds or ISO 8601, as
  *         "commit_latency_ms": 3, "apply_latency_ms": 3,             'date +%s' writes it
  *         "commit_latency_ns": 3117000, "apply_latency_ns": 3117000}}, ...]}}
  *
- *     {"time": 1795357180, "osd_perf_infos": [...]}                 or inside of it
+ *     {"time": 1795357180, "osd_perf_infos": [...]}                 or inside the dump
  *     [{"time": ..., ...}, ...]                                     or an array of these
  *
- * Before Nautilus there is no "osdstats" around, and no nanoseconds. */
+ * Ceph before Nautilus has no "osdstats" around it, and no nanoseconds. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -25,7 +25,7 @@
 enum { OSDS_MAX = 1000000 };
 
 struct osd {
-	double id, commit_ms, apply_ms; /* NAN: not said */
+	double id, commit_ms, apply_ms; /* NAN: missing */
 };
 
 struct ceph {
@@ -74,7 +74,7 @@ static int read_stats(struct ceph *c, struct osd *o)
 			continue;
 		}
 		rc = json_scan_want(&c->s, JSON_SCAN_NUMBER, "a latency", c->e);
-		/* Nanoseconds say more than milliseconds, whichever comes first. */
+		/* Nanoseconds are more precise than milliseconds, whichever comes first. */
 		if (rc >= 0 && (scale < 1 || isnan(*to)))
 			*to = c->s.number * scale;
 	}
@@ -115,7 +115,7 @@ static int read_infos(struct ceph *c)
 
 	while (rc >= 0 && (rc = ceph_scan(c)) == JSON_SCAN_OBJECT)
 		rc = read_osd(c);
-	return rc < 0 || rc == JSON_SCAN_ARRAY_END ? rc : ceph_bad(c, "an OSD is no object");
+	return rc < 0 || rc == JSON_SCAN_ARRAY_END ? rc : ceph_bad(c, "an OSD is not an object");
 }
 
 static bool is_time(const char *key)
@@ -137,7 +137,7 @@ static int read_time(struct ceph *c)
 	return rc;
 }
 
-/* The object of a dump; "osd_perf_infos" may lie deeper. */
+/* Reads the object of a dump; "osd_perf_infos" may be nested in it. */
 static int read_object(struct ceph *c, unsigned depth, bool *found)
 {
 	int rc;
@@ -189,14 +189,14 @@ static int ceph_declare(struct ceph *c)
 			   c->e);
 }
 
-/* A dump has been read; gives its samples away. */
+/* Ends a dump and passes on its samples. */
 static int end_dump(struct ceph *c, bool found)
 {
 	const struct import_options *o = &c->how;
 	int rc = 0;
 
 	if (!found)
-		return ceph_bad(c, "there is no \"osd_perf_infos\" in it");
+		return ceph_bad(c, "the dump has no \"osd_perf_infos\"");
 	if (isnan(c->time_s))
 		return ceph_bad(c, "the dump has no time");
 	if ((o->from_s != 0 || o->to_s != 0) && (c->time_s < o->from_s || c->time_s >= o->to_s))
@@ -222,7 +222,7 @@ static int read_dump(struct ceph *c)
 	return rc < 0 ? rc : end_dump(c, found);
 }
 
-/* What stands between dumps: a line with a time. 1: JSON follows; 0: the end. */
+/* Reads a line with a time between dumps. 1: JSON follows; 0: the end. */
 static int read_between(struct ceph *c)
 {
 	char line[100];
@@ -254,7 +254,7 @@ static int read_between(struct ceph *c)
 	}
 }
 
-/* A dump, or an array of them. */
+/* Reads a dump, or an array of dumps. */
 static int read_value(struct ceph *c)
 {
 	int rc = ceph_scan(c);
@@ -265,7 +265,8 @@ static int read_value(struct ceph *c)
 		while (rc >= 0 && (rc = ceph_scan(c)) == JSON_SCAN_OBJECT)
 			rc = read_dump(c);
 	c->line_s = NAN;
-	return rc < 0 || rc == JSON_SCAN_ARRAY_END || !rc ? rc : ceph_bad(c, "a dump is no object");
+	return rc < 0 || rc == JSON_SCAN_ARRAY_END || !rc ? rc
+							  : ceph_bad(c, "a dump is not an object");
 }
 
 bool ceph_looks(const char *head, size_t size)
@@ -298,7 +299,7 @@ int ceph_read(FILE *f, const char *source, const struct import_options *o,
 		rc = 0;
 	}
 	if (!rc && !c.dumps)
-		rc = ceph_bad(&c, "there is no dump in it");
+		rc = ceph_bad(&c, "the file has no dump");
 	if (rc < 0)
 		lines_where(e, source, rc);
 	else if (labels_finish(c.labels, said, e))

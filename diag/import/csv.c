@@ -1,20 +1,19 @@
 /*
  * CSV: RFC 4180 (quotes, CRLF or LF, a byte order mark), with ',', ';' or tabs between the fields,
- * whichever is the most frequent in the head, or with '|'. The head is the first line; lines
- * before it that begin with '#' are comments, of which "# metric DECLARATION" goes to the sink. If
- * the first line is a row of samples, the comment before it is the head (collectl -P). Three forms:
+ * whichever is the most frequent in the head, or with '|'. The head is the first line; lines before
+ * it that begin with '#' are comments, of which "# metric DECLARATION" goes to the sink. If the
+ * first line is a row of samples, the comment before it is the head (collectl -P). Three forms:
  *
- *     long                    time,member,metric,value     there is a column of metrics' names
- *     one column a metric     time,member,read_ms,write_ms there is a column of members
- *     wide                    time,sda,sdb,sdc             there is neither
+ *     long                     time,member,metric,value     with a column of metric names
+ *     one column for a metric  time,member,read_ms,write_ms with a column of members
+ *     wide                     time,sda,sdb,sdc             with neither
  *
- * Columns are found by their names (csv_head.c), and more of them if rows repeat times of their
- * series, or take turns (csv_repeats.c): of several that could be the member's, the one of
- * the narrowest thing (a disk before its host). Groups are the columns region, datacenter, zone,
- * cluster, rack, enclosure, group, node, server, host, vm, pod, instance ... that are left, in this
+ * Columns are found by their names (csv_head.c). More columns become part of the key if rows repeat
+ * times of their series, or take turns (csv_repeats.c). If several could be the member, the
+ * narrowest thing is (a disk before its host). The remaining columns region, datacenter, zone,
+ * cluster, rack, enclosure, group, node, server, host, vm, pod, instance ... are groups, in this
  * order; a column 'model' is the widest of them. In the wide form the part of a member's name
- * before the last '/' is its group, if all names have one. What was understood stands in
- * said->form.
+ * before the last '/' is its group, if all names have one. said->form describes the result.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -61,16 +60,16 @@ static const char *csv_text_of(
 	return room;
 }
 
-/* The unit of a number without one. Seconds since 1970 have 10 digits from 2001 to 2286, and
- * milliseconds 13. */
+/* Guesses the unit of a number without one. Seconds since 1970 have 10 digits from 2001 to 2286,
+ * and milliseconds 13. */
 static double guess_unit(struct csv *c, double x)
 {
 	double unit_s = fabs(x) > 1e17 ? 1e-9 : fabs(x) > 1e14 ? 1e-6 : fabs(x) > 1e11 ? 1e-3 : 1;
 
 	if (unit_s < 1)
 		import_note(c->said,
-			"%s: the times in '%.60s' are taken for %s by their size; a name that ends "
-			"with _s, _ms, _us or _ns says the unit",
+			"%s: the times in '%.60s' are read as %s because of their size; to set the "
+			"unit, end the name with _s, _ms, _us or _ns",
 			c->source, c->table.names[c->table.time],
 			unit_s == 1e-3           ? "milliseconds"
 				: unit_s == 1e-6 ? "microseconds"
@@ -78,7 +77,7 @@ static double guess_unit(struct csv *c, double x)
 	return unit_s;
 }
 
-/* Puts a time without a zone into that of the column of zones, if there is one. */
+/* Applies the column of zones, if there is one, to a time without a zone. */
 static int apply_zone(struct csv *c, double *time_s)
 {
 	char zone[CSV_NAME_ROOM + 1];
@@ -87,7 +86,7 @@ static int apply_zone(struct csv *c, double *time_s)
 	if (c->table.zone != no_column && *csv_text_of(c, c->table.zone, zone)) {
 		if (!import_zone(zone, &offset_s))
 			return csv_wrong(c,
-				"zone '%.60s' is not known, or means several; write times in UTC, "
+				"zone '%.60s' is unknown or ambiguous; write times in UTC, "
 				"or with their offset (2026-11-22T14:00:00+01:00)",
 				zone);
 		*time_s -= offset_s;
@@ -97,7 +96,7 @@ static int apply_zone(struct csv *c, double *time_s)
 	return 0;
 }
 
-/* A time that is not the one of the row before. */
+/* Reads a time that differs from the previous row's. */
 static int new_time(struct csv *c)
 {
 	const char *text = csv_text(&c->rows, c->table.time);
@@ -107,7 +106,7 @@ static int new_time(struct csv *c)
 	double x;
 	int rc = 0;
 
-	/* One text is another time in another zone. */
+	/* With a column of zones, the same text may be another time. */
 	c->time_n = n <= CSV_TIME_MAX && c->table.zone == no_column ? n : 0;
 	memcpy(c->time_text, text, c->time_n);
 	if (n && *text == '"') {
@@ -134,7 +133,6 @@ static int new_time(struct csv *c)
 	return 0;
 }
 
-/* The number of the row's key. */
 static uint32_t find_key(struct csv *c)
 {
 	const struct csv_table *t = &c->table;
@@ -195,7 +193,7 @@ static int add_key(struct csv *c)
 	return 0;
 }
 
-/* Takes a member's name in the wide form apart. */
+/* Splits a member's name in the wide form into groups and member. */
 static void split_name(char *name, struct series_key *key)
 {
 	char *slash = strrchr(name, '/');
@@ -256,7 +254,7 @@ static int new_series(struct csv *c, size_t v, uint32_t *id)
 	return rc;
 }
 
-/* What to do about a value that is no number: a text may name members, a number may have a unit. */
+/* Advice about a value that is not a number: a text may name members, a number may have a unit. */
 static const char *advice(
 	const struct csv *c, const struct csv_value *v, const char *text, char *room, size_t size)
 {
@@ -275,15 +273,15 @@ static const char *advice(
 			column);
 	else if (c->table.form == CSV_COLUMNS)
 		snprintf(room, size,
-			" (leave it empty where there is no sample; if the column names members, "
+			" (leave it empty if there is no sample; if the column names members, "
 			"give --member '%.60s', or --group if it groups them)",
 			column);
 	else
-		snprintf(room, size, " (leave it empty where there is no sample)");
+		snprintf(room, size, " (leave it empty if there is no sample)");
 	return room;
 }
 
-/* Whether all columns of values but one are texts. */
+/* Are all other columns of values texts? */
 static bool is_last(const struct csv_table *t)
 {
 	size_t n = 0;
@@ -293,7 +291,7 @@ static bool is_last(const struct csv_table *t)
 	return n == 1;
 }
 
-/* A value that is no plain number: quoted, text, or wrong. */
+/* Reads a value that is not a plain number: quoted, text, or wrong. */
 static int odd_value(struct csv *c, struct csv_value *v, double *x, enum number *is)
 {
 	char text[CSV_NAME_ROOM + 1], room[300];
@@ -305,15 +303,15 @@ static int odd_value(struct csv *c, struct csv_value *v, double *x, enum number 
 	if (v->state == CSV_UNDECIDED && !is_last(&c->table)) {
 		v->state = CSV_TEXT;
 		import_note(c->said,
-			"column '%.60s' is not read: it is no number ('%.60s'). If it groups "
+			"column '%.60s' is not read: '%.60s' is not a number. If it groups "
 			"members, name it by --group",
 			c->table.names[v->column], text);
 		return 0;
 	}
 	return csv_wrong(c,
 		c->table.form == CSV_LONG
-			? "value '%.60s' is no decimal number, in column '%.60s'%s"
-			: "value '%.60s' of column '%.60s' is no decimal number%s",
+			? "value '%.60s' is not a decimal number, in column '%.60s'%s"
+			: "value '%.60s' of column '%.60s' is not a decimal number%s",
 		text, c->table.names[v->column], advice(c, v, text, room, sizeof(room)));
 }
 
@@ -330,7 +328,7 @@ static bool take_odd(struct csv *c, size_t v, enum number is, double *x, uint32_
 		*rc = odd_value(c, value, x, &is);
 	if (*rc || is == NUMBER_BAD)
 		return false;
-	/* A metric that a member has not got is no series. */
+	/* A metric that a member never has is no series. */
 	if (*id == no_series && is == NUMBER_MISSING && c->table.form == CSV_COLUMNS)
 		return false;
 	if (is == NUMBER_OK)
@@ -434,7 +432,7 @@ static void describe_values(const struct csv_table *t, FILE *f)
 		fprintf(f, ", called '%s'", t->only_metric);
 }
 
-/* What was understood; the caller frees. */
+/* Describes how the table was read; the caller frees. */
 static char *describe(const struct csv_table *t)
 {
 	static const char *const forms[] = {
@@ -478,8 +476,7 @@ static void note_times(const struct csv *c)
 			c->back, c->first_back);
 	if (c->gaps)
 		import_note(c->said,
-			"places where a series goes on by more than a day: %" PRIu64
-			", the first at line %lu",
+			"gaps of more than a day in a series: %" PRIu64 ", the first at line %lu",
 			c->gaps, c->first_gap);
 }
 
@@ -498,8 +495,7 @@ static void csv_conclude(struct csv *c)
 	c->said->samples += c->samples;
 	c->said->missing += c->missing;
 	if (*c->skipped && !c->samples)
-		import_note(c->said,
-			"%s: none of the metrics that are asked for is in it; there is '%.60s'",
+		import_note(c->said, "%s: it has none of the requested metrics, but '%.60s'",
 			c->source, c->skipped);
 	if (c->table.n_values && !c->said->form)
 		c->said->form = describe(&c->table);

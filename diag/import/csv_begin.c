@@ -1,4 +1,4 @@
-/* What stands before the rows of a CSV text: comments and the head. */
+/* Reads the part before the rows of a CSV text: comments and the head. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,10 +10,10 @@
 #include "harness/base/alloc.h"
 #include "harness/base/auto.h"
 
-/* Bytes in which repeated times are looked for. */
+/* Bytes that are searched for repeated times. */
 enum { AHEAD = 16 << 20 };
 
-/* A line before the head that begins with '#'. */
+/* Handles a line before the head that begins with '#'. */
 static int take_comment(struct csv *c, const char *line, size_t n)
 {
 	char *text = alloc_zero(n + 1, 1), *p, *word = NULL;
@@ -49,8 +49,8 @@ bool csv_head_in_comment(const char *comment, size_t n, const char *line, size_t
 			iso_time_read(line, length, &x, NULL));
 }
 
-/* Looks for rows that repeat a time of their series. If columns separate them, the head is
- * understood anew: it is the row of 'head', or begins at 'begin' if it lies in the same buffer. */
+/* Searches for rows that repeat a time of their series. If columns separate them, reads the head
+ * again: the row of 'head', or at 'begin' if it is in the same buffer. */
 static int distinguish(struct csv *c, struct csv_rows *head, char *begin)
 {
 	struct csv_roles roles;
@@ -124,7 +124,7 @@ int csv_begin(struct csv *c)
 	char *head;
 	int rc = 0;
 
-	/* All of it is in the buffer, which is not moved until the rows are read. */
+	/* All of it is in the buffer, which does not move until the rows are read. */
 	csv_rows_ahead(r, AHEAD);
 
 	for (;;) {
@@ -177,7 +177,7 @@ enum csv_again csv_head_again(const struct csv_table *t, const struct csv_rows *
 	return !head ? CSV_NO_HEAD : same ? CSV_SAME_HEAD : CSV_OTHER_HEAD;
 }
 
-/* Whether the roles of two tables have the same names, so that their keys mean the same. */
+/* Do the roles of two tables have the same names, so that their keys mean the same? */
 static bool same_roles(const struct csv_table *a, const struct csv_table *b)
 {
 	bool same = a->form == b->form && a->form != CSV_WIDE && a->n_groups == b->n_groups &&
@@ -188,7 +188,7 @@ static bool same_roles(const struct csv_table *a, const struct csv_table *b)
 	return same;
 }
 
-/* Goes on with a table that has other columns, or the same ones in another order. */
+/* Continues with a table that has other columns, or the same ones in another order. */
 static int next_table(struct csv *c)
 {
 	struct import_options o = *c->o;
@@ -203,8 +203,8 @@ static int next_table(struct csv *c)
 	if (rc || !same_roles(t, &next)) {
 		csv_table_clear(&next);
 		return csv_wrong(c,
-			"another table begins here, with other columns; keep each table in a file "
-			"of its own");
+			"another table begins here, with other columns; keep each table in a "
+			"separate file");
 	}
 	csv_table_clear(t);
 	*t = next;
@@ -213,7 +213,7 @@ static int next_table(struct csv *c)
 	return 1;
 }
 
-/* InfluxDB ends its answer with a table of the error that it met. */
+/* InfluxDB ends its answer with a table of the error, if any. */
 static int server_error(struct csv *c)
 {
 	char text[CSV_NAME_ROOM + 1], note[CSV_NAME_ROOM + 100];
@@ -230,7 +230,7 @@ static int server_error(struct csv *c)
 	return 1;
 }
 
-/* What psql and others draw around their tables: a line below the head, and "(1440 rows)". */
+/* Decoration of psql and others: a line below the head, and "(1440 rows)". */
 static bool is_drawn(const struct csv_rows *r)
 {
 	char text[CSV_NAME_ROOM + 1];
@@ -258,7 +258,7 @@ int csv_between(struct csv *c)
 	return head == CSV_OTHER_HEAD ? next_table(c) : head == CSV_SAME_HEAD;
 }
 
-/* A table: its first line that is no comment has a separator. */
+/* A table: its first line that is not a comment has a separator. */
 bool csv_looks(const char *head, size_t size)
 {
 	const char *p = head, *end = head + size;

@@ -13,8 +13,8 @@
 static const uint32_t none = UINT32_MAX;
 
 static const char *const zone_names[] = {"tz", "timezone", "time_zone", NULL};
-/* In the order of preference. Names of members go from the narrowest to the widest thing, so that
- * of "host" and "disk" the disk is the member, and the host its group. */
+/* In the order of preference. Names of members are ordered from the narrowest to the widest thing,
+ * so that of "host" and "disk" the disk is the member, and the host its group. */
 static const char *const time_names[] = {"time", "timestamp", "ts", "datetime", "date", "epoch",
 	"@timestamp", "_time", "unix_time", "utc", NULL};
 static const char *const member_names[] = {"member", "disk", "disk_name", "disk_id", "device",
@@ -66,7 +66,7 @@ bool csv_holds_others(const char *name)
 	return in_list(name, group_names);
 }
 
-/* The unit that the name of a column ends with, or 0. */
+/* The unit that a column's name ends with, or 0. */
 static double unit_of(const char *name)
 {
 	static const char *const ends[] = {"_s", "_ms", "_us", "_ns"};
@@ -97,7 +97,7 @@ char csv_separator(const char *line, size_t n)
 	}
 	for (size_t i = 1; i < 3; i++)
 		best = count[i] > count[best] ? i : best;
-	/* It stands in names as well: "get|put". */
+	/* The byte '|' also occurs in names: "get|put". */
 	best = count[best] ? best : 3;
 	return count[best] ? list[best] : '\0';
 }
@@ -131,7 +131,7 @@ static int no_column(const struct csv_table *t, const char *name, struct err *e)
 	return rc;
 }
 
-/* Whether the user has given this column something to be. */
+/* Has the user given this column a role? */
 static bool is_named(const struct import_options *o, const char *name)
 {
 	const char *const names[] = {o->time, o->member, o->metric, o->value};
@@ -145,8 +145,8 @@ static bool is_named(const struct import_options *o, const char *name)
 	return false;
 }
 
-/* The column that the user calls 'wanted', or the first of 'usual' that there is and that is not
- * named for something else. */
+/* The column named 'wanted' by the user, or the first existing one of 'usual' that has no other
+ * role by name. */
 static int find_column(const struct csv_table *t, const struct import_options *o,
 	const char *wanted, const char *const usual[], uint32_t *column, struct err *e)
 {
@@ -199,7 +199,7 @@ static bool is_group(const struct csv_table *t, uint32_t column)
 	return false;
 }
 
-/* The groups that the user names; or the columns of these names (the narrowest four). A column
+/* The groups named by the user, or the columns with these names (the narrowest four). A column
  * 'model' is the widest: disks of one model are peers, in the same host or elsewhere. */
 static int find_groups(struct csv_table *t, const struct import_options *o, struct err *e)
 {
@@ -229,7 +229,7 @@ static int find_groups(struct csv_table *t, const struct import_options *o, stru
 	return 0;
 }
 
-/* That no column is two things at once. */
+/* Checks that no column has two roles. */
 static int check_roles(const struct csv_table *t, uint32_t value, struct err *e)
 {
 	uint32_t all[4 + IMPORT_GROUPS_MAX] = {t->time, t->member, t->metric, value};
@@ -245,8 +245,8 @@ static int check_roles(const struct csv_table *t, uint32_t value, struct err *e)
 	return 0;
 }
 
-/* Grafana's export of rows, Series;Time;Value: the series is the member. Elsewhere a column of this
- * name may be a metric's. */
+/* Grafana's export of rows, Series;Time;Value: the series is the member. In other files a column of
+ * this name may be a metric. */
 static const char *grafana_series(const struct csv_table *t, uint32_t value)
 {
 	for (size_t i = 0; i < t->n_columns && value != none && t->n_columns == 3; i++)
@@ -275,7 +275,7 @@ static int find_roles(
 		rc = check_roles(t, *value, e);
 	if (rc)
 		return rc;
-	/* Telegraf's tables have a column a metric, and one that says of what kind they are. */
+	/* Telegraf's tables have a column for each metric, and one with their kind. */
 	if (t->metric != none && *value == none && !o->metric && t->member != none &&
 		!strcasecmp(t->names[t->metric], "measurement"))
 		t->metric = none;
@@ -352,7 +352,7 @@ static int check_collectl(struct csv_table *t, struct err *e)
 		: 0;
 }
 
-/* Columns of each table of InfluxDB, which number its tables and say what was asked for. */
+/* Columns of each table of InfluxDB that number its tables and repeat the query. */
 static const char *const influx_names[] = {"result", "table", "_start", "_stop", NULL};
 
 static bool is_influx(const struct csv_table *t)
@@ -361,7 +361,7 @@ static bool is_influx(const struct csv_table *t)
 		!strcmp(t->names[2], "table");
 }
 
-/* Whether a column of the forms without metric column holds samples. */
+/* Does a column hold samples? For the forms without a metric column. */
 static bool holds_samples(const struct csv_table *t, const struct import_options *o, uint32_t i,
 	struct import_said *said)
 {
@@ -383,7 +383,7 @@ static bool holds_samples(const struct csv_table *t, const struct import_options
 		return chosen(o, metric);
 	if (is_influx(t) && in_list(t->names[i], influx_names))
 		return false;
-	/* An OSD's number is no sample; csv.c notes that it is not read. */
+	/* An OSD's number is not a sample; csv.c notes that it is not read. */
 	if (t->form == CSV_COLUMNS && !o->n_metrics && csv_member_name(t->names[i]))
 		return false;
 	if (i == t->zone)
@@ -425,12 +425,12 @@ static int set_values(struct csv_table *t, const struct import_options *o, uint3
 		t->slashes = slash && slash > name && slash[1];
 	}
 	return t->n_values ? 0
-			   : err_set(e, -EINVAL, "there is no column of values beside the %s",
+			   : err_set(e, -EINVAL, "there is no column of values, only the %s",
 				     t->form == CSV_WIDE ? "times" : "times and names");
 }
 
-/* What the metric is called where nothing in the file names it: the file's name up to the first
- * '.'; or "value". */
+/* The metric's name if the file does not name it: the file's name up to the first '.'; or
+ * "value". */
 static void name_metric(struct csv_table *t, const char *source, const struct import_options *o)
 {
 	const char *stem = strrchr(source, '/');
@@ -446,7 +446,7 @@ static void name_metric(struct csv_table *t, const char *source, const struct im
 	memcpy(t->only_metric, stem, n);
 	if (!import_name(t->only_metric) || (!o->only_metric && !strcmp(source, "standard input")))
 		strcpy(t->only_metric, "value");
-	/* One column of values takes a name that the user gives. */
+	/* A single column of values takes a name given by the user. */
 	if (t->form == CSV_COLUMNS && !(o->only_metric && t->n_values == 1))
 		*t->only_metric = '\0';
 }
@@ -456,7 +456,7 @@ static int by_text(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* A number or a time, as samples have and names of columns hardly ever. */
+/* A number or a time: common in samples, rare in names of columns. */
 static bool is_data(const char *text)
 {
 	double x;
@@ -465,7 +465,8 @@ static bool is_data(const char *text)
 		iso_time_read(text, strlen(text), &x, NULL);
 }
 
-/* Whether the first line is a row of samples: all of it, or a part and no name is one of times. */
+/* Is the first line a row of samples? So it is if all fields are data, or some are and no name is a
+ * time's. */
 static bool is_headless(const struct csv_table *t, const struct import_options *o)
 {
 	size_t data = 0, named = 0, filled = 0;
@@ -480,7 +481,7 @@ static bool is_headless(const struct csv_table *t, const struct import_options *
 	return data && (data == filled || !named);
 }
 
-/* A line of fio's write_lat_log and its like: time in ms, value, direction, block size, offset
+/* A line of fio's write_lat_log and similar: time in ms, value, direction, block size, offset
  * ... */
 static bool looks_fio(const struct csv_table *t)
 {
@@ -555,7 +556,7 @@ int csv_head(struct csv_table *t, const struct csv_rows *r, const char *source,
 	name_metric(t, source, o);
 	if (t->form == CSV_WIDE && !t->collectl && !chosen(o, t->only_metric))
 		return err_set(e, -EINVAL,
-			"the only metric is called '%.60s' here (--metric-name names it)",
+			"the only metric is called '%.60s' here (--metric-name sets it)",
 			t->only_metric);
 	return 0;
 }

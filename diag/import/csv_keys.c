@@ -1,4 +1,4 @@
-/* Numbers the texts of a CSV column, with a fast path for repeating tables. */
+/* Numbers the distinct texts of a CSV column, with a fast path for repeating tables. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -39,8 +39,8 @@ static uint32_t look_up(struct csv_keys *k, const char *text, size_t n)
 }
 
 /* Tables repeat: rows of all series at each time, or all times of a series. So the key that
- * followed the last one before is tried first; comparing it costs less than finding it. Where rows
- * come in no order this only costs, and is left off for a while. */
+ * followed the previous one before is tried first; comparing it is cheaper than a search. For rows
+ * in random order this only costs time, so it pauses after many wrong guesses. */
 uint32_t csv_keys_find(struct csv_keys *k, const char *text, size_t n)
 {
 	enum { PATIENCE = 32, REST = 4096 };

@@ -1,14 +1,14 @@
 /* Looks ahead in a table for rows that repeat a time of their series, and finds the columns that
  * separate them.
  *
- * Rows repeat if they have the same key, time and first value column, but are not the same row. A
- * column separates them if its values come again at other times: a text, or whole numbers of which
- * each series has the same ones at nearly all times. Of several, the one that separates most rows
- * is taken, texts before numbers, then the one with the fewest values; then the next one, until at
+ * Rows repeat if they have the same key, time and first value column, but are not identical. A
+ * column separates them if its values recur at other times: a text, or whole numbers that are the
+ * same for a series at nearly all times. Among several, the column that separates most rows is
+ * taken, texts before numbers, then the one with the fewest values; then the next column, until at
  * most 1 row in 100 repeats.
  *
- * Of a text that is longer than what is examined, repeats are counted while it is read: of one
- * time in SAMPLED of each series, so that the rows may come in any order, and little is kept. */
+ * In a text longer than the examined part, repeats are counted while it is read, for one time in
+ * SAMPLED of each series. So the rows may come in any order, with little memory. */
 #include <errno.h>
 #include <math.h>
 #include <stddef.h>
@@ -25,11 +25,11 @@
 
 enum {
 	CELLS_MAX = 3 << 20, /* hashes that are kept */
-	FREE_SHARE = 100,    /* one repeated row in so many needs no column */
-	WRONG_SHARE = 20,    /* one in so many, and at least ... is an error */
+	FREE_SHARE = 100,    /* one repeated row in FREE_SHARE needs no column */
+	WRONG_SHARE = 20,    /* one in WRONG_SHARE, and at least ..., is an error */
 	WRONG_LEAST = 3,
-	WRONG_LEAST_SETTLED = 8, /* of a piece that is followed: a corrected sample is none */
-	FEW = 256,               /* values of a column of numbers */
+	WRONG_LEAST_SETTLED = 8, /* in a followed file: a corrected sample is no error */
+	FEW = 256,               /* most values of a column of numbers */
 	SAMPLED = 16,            /* of a long text; a power of two */
 	TURNS_LEAST = 8          /* rows of a value, to know its step */
 };
@@ -48,10 +48,10 @@ struct look {
 	const struct csv_table *t;
 	struct csv_rows *r;
 	const struct import_options *o;
-	struct column *columns; /* that could separate rows */
+	struct column *columns; /* candidates for separating rows */
 	size_t n_columns, width;
 	uint64_t *cells; /* [row * width]: key, time, whole row, then the columns */
-	double *times;   /* of the rows, in any unit; NULL: not wanted */
+	double *times;   /* of the rows, in any unit; NULL: not needed */
 	size_t n_rows, room;
 };
 
@@ -83,8 +83,8 @@ static enum number read_field(const struct csv_rows *r, uint32_t column, double 
 	return n < sizeof(text) ? number_read(text, n, x) : NUMBER_BAD;
 }
 
-/* The first column in which the row has a value. A row may have the metrics that another one of its
- * member and time has not. */
+/* The first column in which the row has a value. Two rows of a member and time may hold different
+ * metrics. */
 static uint32_t first_value(const struct look *l)
 {
 	double x;
@@ -120,7 +120,7 @@ static void take_columns(struct look *l, uint64_t *cell)
 	}
 }
 
-/* Reads the rows ahead; with 'columns' also what they hold there. */
+/* Reads the rows ahead, with 'columns' also their values there. */
 static void csv_repeats_scan(struct look *l)
 {
 	struct csv_rows *r = l->r;
@@ -156,7 +156,7 @@ static void csv_repeats_scan(struct look *l)
 	}
 }
 
-/* How many combinations the 'n' cells 'which' have. */
+/* Counts the combinations of the 'n' cells 'which'. */
 static size_t distinct(struct look *l, const size_t *which, size_t n)
 {
 	struct map seen = {0};
@@ -196,7 +196,7 @@ static void list_columns(struct look *l)
 			l->columns[l->n_columns++] = (struct column){.at = i, .whole = true};
 }
 
-/* Whether a column that has no role holds text, by the row that was read last. */
+/* Does any column without a role hold text in the last row? */
 static bool any_text(const struct look *l)
 {
 	double x;
@@ -208,8 +208,8 @@ static bool any_text(const struct look *l)
 	return text;
 }
 
-/* Whether the values of the column come again, so that it makes series. 'with' are the cells of
- * the key with the column. */
+/* Do the values of the column recur, so that it makes series? 'with' are the cells of the key with
+ * the column. */
 static bool makes_series(
 	struct look *l, const struct column *c, const size_t *with, size_t n, size_t rows)
 {
@@ -221,7 +221,7 @@ static bool makes_series(
 		4 * series * distinct(l, &(size_t){TIME}, 1) <= 5 * rows;
 }
 
-/* Texts and whole numbers, but not the only numbers of the table: those are its samples. */
+/* Texts and whole numbers, except the table's only numbers: those are its samples. */
 static bool may_separate(const struct look *l, const struct column *c)
 {
 	size_t numbers = 0;
@@ -233,8 +233,8 @@ static bool may_separate(const struct look *l, const struct column *c)
 	return c->whole && numbers > 1;
 }
 
-/* The column that separates most rows of the cells in 'by', a text if there is one, or NULL;
- * '*left' keep repeating. */
+/* The column that separates most rows of the cells in 'by', preferably a text; or NULL. '*left'
+ * rows still repeat. */
 static struct column *best_column(struct look *l, size_t *by, size_t n, size_t rows, size_t *left)
 {
 	size_t before = distinct(l, by, n), most = before;
@@ -271,8 +271,8 @@ static bool in_list(const char *name, const char *const list[])
 	return false;
 }
 
-/* Whether the column is a thing below the member, a host's disk; or else it says what is measured,
- * or where: reads and writes, a site. */
+/* Is the column a thing below the member, such as a host's disk? Otherwise it is an operation or a
+ * place: reads and writes, a site. */
 static bool is_below(struct look *l, const struct column *c, size_t cell)
 {
 	static const char *const kinds[] = {"op", "operation", "type", "mode", "direction", "dir",
@@ -289,12 +289,12 @@ static bool is_below(struct look *l, const struct column *c, size_t cell)
 	if (in_list(name, kinds))
 		return false;
 	keys = distinct(l, &(size_t){KEY}, 1);
-	/* Unique to its host, or several of them in each. */
+	/* Each value in one host only, or several values in each host. */
 	return distinct(l, (const size_t[]){KEY, cell}, 2) == c->distinct ||
 		distinct(l, (const size_t[]){KEY, cell}, 2) >= 3 * keys;
 }
 
-/* Adds the column to the roles; 0 if there is no room for it. */
+/* Adds the column to the roles; false if there is no room. */
 static bool give_role(struct look *l, const struct column *c, struct csv_roles *roles)
 {
 	const char *name = l->t->names[c->at];
@@ -334,13 +334,13 @@ static int csv_repeats_refuse(
 	list_names(l, found, names, sizeof(names));
 	if (found && l->t->form == CSV_WIDE)
 		return err_set(e, -EINVAL,
-			"%zu of %zu rows repeat a time; what separates them is in %s: if that "
+			"%zu of %zu rows repeat a time, separated by %s: if that "
 			"names members (disks, hosts ...), give it by --member, or by --group if "
 			"it groups them",
 			repeated, rows, names);
 	if (found)
 		return err_set(e, -EINVAL,
-			"%zu of %zu rows repeat a time of their series; what separates them is in "
+			"%zu of %zu rows repeat a time of their series, separated by "
 			"%s: add it by --group, or name it by --member",
 			repeated, rows, names);
 	return err_set(e, -EINVAL,
@@ -361,11 +361,11 @@ static void csv_repeats_tell(const struct look *l, const struct csv_roles *roles
 			roles->group[g]);
 	import_note(said,
 		"%zu of %zu rows repeat a time of their series; %s separates them: member in "
-		"'%.40s', groups in %s (--member and --group say otherwise)",
+		"'%.40s', groups in %s (--member and --group change this)",
 		repeated, rows, names, roles->member, groups);
 }
 
-/* Adds columns until few rows repeat; the number of those that still do. */
+/* Adds columns until few rows repeat; returns the number of those that still do. */
 static size_t add_columns(struct look *l, size_t rows, struct csv_roles *roles, bool *room)
 {
 	size_t by[2 + IMPORT_GROUPS_MAX + 1] = {TIME, KEY}, n = 2, left = rows - distinct(l, by, n);
@@ -434,7 +434,7 @@ static int csv_repeats_compare(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* The middle one of the steps between 'n' rows in order, in 'steps' sorted; 0: there is none. */
+/* The median step between 'n' rows in order, with 'steps' sorted; 0: no steps. */
 static double usual_step(const struct turn *t, size_t n, double *steps)
 {
 	for (size_t i = 1; i < n; i++)
@@ -445,8 +445,8 @@ static double usual_step(const struct turn *t, size_t n, double *steps)
 	return steps[(n - 1) / 2];
 }
 
-/* How many of a key's rows belong to a value of the column that comes at its own step, longer
- * than that of all of them; '*values': that it has. */
+/* Counts a key's rows whose value of the column comes at its own step, longer than that of all
+ * rows; '*values': number of such values. */
 static size_t own_steps(struct turn *t, size_t n, double *steps, size_t *values)
 {
 	double all;
@@ -472,9 +472,9 @@ static size_t own_steps(struct turn *t, size_t n, double *steps, size_t *values)
 	return own;
 }
 
-/* Whether the values of the column take turns in time, as the samples of several hosts do that are
- * asked one after the other: then they are series, though no time repeats. A state of one host has
- * no step of its own. */
+/* Do the values of the column take turns in time, like samples of several hosts polled one after
+ * another? Then they are series, although no time repeats. A state of one host has no separate
+ * step. */
 static bool takes_turns(struct look *l, size_t column)
 {
 	struct turn *t = alloc_zero(l->n_rows, sizeof(*t));
@@ -502,7 +502,7 @@ static bool takes_turns(struct look *l, size_t column)
 	return n && 2 * shared >= n && 10 * own >= 9 * shared;
 }
 
-/* Looks for the column whose values take turns, where few rows repeat. */
+/* Looks for a column whose values take turns, if few rows repeat. */
 static int look_for_turns(
 	struct look *l, struct csv_roles *roles, struct import_said *said, struct err *e)
 {
@@ -514,15 +514,15 @@ static int look_for_turns(
 		c->used = true;
 		if (l->t->form == CSV_WIDE || !give_role(l, c, roles))
 			return err_set(e, -EINVAL,
-				"the values of column '%.60s' take turns in time, each at a step "
-				"of its own, so they are not one series: if they name members "
+				"the values of column '%.60s' take turns in time, each at its own "
+				"step, so they are not one series: if they name members "
 				"(disks, hosts ...), give --member '%.60s', or --group if they "
 				"group them",
 				l->t->names[c->at], l->t->names[c->at]);
 		import_note(said,
-			"the values of column '%.60s' take turns in time, each at a step of its "
-			"own: it separates series; member in '%.40s' (--member and --group say "
-			"otherwise)",
+			"the values of column '%.60s' take turns in time, each at its own step: "
+			"it separates series; member in '%.40s' (--member and --group change "
+			"this)",
 			l->t->names[c->at], roles->member);
 		return 1;
 	}
@@ -532,10 +532,10 @@ static int look_for_turns(
 struct sampled {
 	uint64_t key, column;
 	double time_s;
-	uint64_t row; /* all of it */
+	uint64_t row; /* the whole row */
 };
 
-/* Of the hash the high bits: the low ones say where the item lies in its table. */
+/* Uses the high bits of the hash: the low ones are the item's place in its table. */
 static bool is_sampled(uint64_t hash)
 {
 	return !(hash >> 56 & (SAMPLED - 1));
@@ -553,7 +553,7 @@ void csv_repeats_row(struct csv *c, uint32_t key)
 		    item.key, hash_words((const char *)&item.time_s, sizeof(item.time_s)))) ||
 		(first = first_value(&l)) == none)
 		return;
-	/* By its name: tables that follow one another may have other columns. */
+	/* By name: tables that follow one another may have other columns. */
 	name = c->table.names[first];
 	item.column = hash_words(name, strlen(name));
 	for (uint32_t i = 0; i < c->rows.n_fields; i++)

@@ -1,4 +1,4 @@
-/* Splits CSV text into rows and fields, quotes and separators included. */
+/* Splits CSV text into rows and fields, with quotes and separators. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 #include "diag/import/lines.h"
 #include "harness/base/alloc.h"
 
-/* PAD: bytes behind the text that may be examined. */
+/* PAD: bytes after the text that may be read. */
 enum { ROOM = 256 * 1024, PAD = 64 };
 
 enum split { ROW, MORE, WRONG };
@@ -38,8 +38,8 @@ void csv_rows_separator(struct csv_rows *r, char separator)
 	r->stop['\n'] = r->stop['"'] = r->stop['\0'] = true;
 }
 
-/* Reads more behind what is not used yet. The buffer grows with the rows, so that only few bytes
- * are examined twice. False: the row is too long. */
+/* Reads more data after the unused part. The buffer grows with the rows, so that few bytes are
+ * examined twice. False: the row is too long. */
 static bool csv_rows_fill(struct csv_rows *r)
 {
 	size_t left = (size_t)(r->end - r->next), n, ask;
@@ -54,7 +54,7 @@ static bool csv_rows_fill(struct csv_rows *r)
 		r->buffer = alloc_resize(r->buffer, r->room + PAD, 1);
 	}
 	r->next = r->buffer;
-	/* A buffer that was filled for looking ahead is larger than a cache. */
+	/* A buffer filled by csv_rows_ahead is larger than a cache. */
 	ask = left < ROOM ? ROOM : left < CSV_ROW_MAX / 2 ? left : CSV_ROW_MAX - left + ROOM;
 	ask = ask < r->room - left ? ask : r->room - left;
 	n = fread_unlocked(r->buffer + left, 1, ask, r->f);
@@ -96,7 +96,7 @@ void csv_rows_skip_line(struct csv_rows *r)
 	r->lines++;
 }
 
-/* 'p' is behind the quote that opens a field. Moves it behind the one that closes it. */
+/* 'p' is after the opening quote; moves it after the closing one. */
 static enum split skip_quoted(struct csv_rows *r, const char **p, unsigned long *lines)
 {
 	const char *at = *p;
@@ -107,7 +107,7 @@ static enum split skip_quoted(struct csv_rows *r, const char **p, unsigned long 
 		} else if (*at == '"' && at[1] == '"') {
 			at++;
 		} else if (*at == '"') {
-			/* The byte behind it decides whether it is one of two. */
+			/* The next byte shows whether this is an escaped quote. */
 			if (at + 1 == r->end && !r->eof)
 				return MORE;
 			*p = at + 1;
@@ -116,7 +116,7 @@ static enum split skip_quoted(struct csv_rows *r, const char **p, unsigned long 
 			r->wrong = "a quote is not closed";
 			return r->eof ? WRONG : MORE;
 		} else if (!*at) {
-			r->wrong = "there is a zero byte in it";
+			r->wrong = "the row has a zero byte";
 			return WRONG;
 		}
 	}
@@ -140,8 +140,8 @@ static inline uint64_t stops_in_16(const char *p, char separator)
 }
 #endif
 
-/* One bit for each of the 64 bytes at 'p' that may end a field. All at once: short fields of
- * varying length would make a loop over bytes wait for its own branches. */
+/* Returns one bit for each of the 64 bytes at 'p' that may end a field. All at once: with short
+ * fields of varying length, a loop over bytes would suffer from mispredicted branches. */
 static inline uint64_t stops_in(const struct csv_rows *r, const char *p, char separator)
 {
 #ifdef __SSE2__
@@ -158,7 +158,7 @@ static inline uint64_t stops_in(const struct csv_rows *r, const char *p, char se
 #endif
 }
 
-/* Finds the fields of the row at 'next'; moves 'next' behind it. */
+/* Finds the fields of the row at 'next'; moves 'next' after it. */
 static enum split csv_rows_split(struct csv_rows *r)
 {
 	const char *row = r->next, *p = row, *first, *last, *block = row;
@@ -171,7 +171,7 @@ static enum split csv_rows_split(struct csv_rows *r)
 	do {
 		if (n == r->fields_room) {
 			if (n >= CSV_COLUMNS_MAX) {
-				r->wrong = "there are more than two million fields in it";
+				r->wrong = "the row has more than two million fields";
 				return WRONG;
 			}
 			r->fields_room = n ? n * 2 : 64;
@@ -211,8 +211,7 @@ static enum split csv_rows_split(struct csv_rows *r)
 			if (!c && p == r->end && !r->eof)
 				return MORE;
 			if (c || p != r->end) {
-				r->wrong = c ? "a quote where none can be"
-					     : "there is a zero byte in it";
+				r->wrong = c ? "a misplaced quote" : "the row has a zero byte";
 				return WRONG;
 			}
 		}

@@ -1,5 +1,5 @@
-/* The functions behind import_formats' rows: one pair a format, each in its own file. What
- * they take and return: struct import_format in import.h. */
+/* The functions in the rows of import_formats: one pair for each format, in its own file. struct
+ * import_format in import.h describes arguments and results. */
 #ifndef CULPRIT_DIAG_IMPORT_FORMATS_H
 #define CULPRIT_DIAG_IMPORT_FORMATS_H
 
@@ -18,8 +18,8 @@ IMPORT_FORMAT(prometheus_text);
 IMPORT_FORMAT(sadf);
 IMPORT_FORMAT(sar);
 
-/* Whether a comment is the head of a table, as of collectl -P ("#UTC,[DSK:sda]RdWait"): 'line',
- * which follows it, has as many fields and begins with a number or a time. */
+/* Is a comment the head of a table, as of collectl -P ("#UTC,[DSK:sda]RdWait")? Then the next line,
+ * 'line', has the same number of fields and begins with a number or a time. */
 bool csv_head_in_comment(const char *comment, size_t n, const char *line, size_t n_line);
 
 #endif

@@ -24,7 +24,7 @@ struct http {
 	struct curl_slist *headers;
 	CURLM *multi;
 	CURL *easy;
-	char *data; /* received and not read yet: from 'at' to 'size' */
+	char *data; /* received but not yet read: from 'at' to 'size' */
 	size_t at, size, room;
 	double until_s; /* CLOCK_MONOTONIC */
 	bool done, posts;
@@ -34,7 +34,7 @@ struct http {
 	char reason[CURL_ERROR_SIZE];
 };
 
-/* Reads one line of a file that holds a secret; nothing of it gets into messages. */
+/* Reads a file with one line that holds a secret; messages never show it. */
 static int read_secret(const char *path, char **secret, struct err *e)
 {
 	auto_free char *text = NULL;
@@ -49,7 +49,7 @@ static int read_secret(const char *path, char **secret, struct err *e)
 	for (size_t i = 0; i < n; i++)
 		if ((unsigned char)text[i] <= ' ' || text[i] == 0x7f)
 			return err_set(e, -EINVAL,
-				"'%s' holds a blank or a control character inside its line", path);
+				"'%s' has a blank or a control character inside its line", path);
 	text[n] = '\0';
 	*secret = AUTO_TAKE(text);
 	return 0;
@@ -79,7 +79,7 @@ static int set_secrets(struct http *h, const struct http_options *o, struct err 
 	return rc;
 }
 
-/* libcurl names no file in its messages: look first whether each can be read. */
+/* libcurl names no file in its messages: check first that each can be read. */
 static int set_file(struct http *h, CURLoption option, const char *path, struct err *e)
 {
 	int rc = 0;
@@ -124,7 +124,7 @@ static int check_url(struct http *h, const char *url, struct err *e)
 			scheme);
 	else if (!curl_url_get(u, CURLUPART_USER, &user, 0))
 		rc = err_set(e, -EINVAL,
-			"the URL must hold no user and password: others can see the command "
+			"the URL must not contain user and password: others can see the command "
 			"line; put USER:PASSWORD into a file, --password-file FILE");
 	else if (!curl_url_get(u, CURLUPART_QUERY, &query, 0) ||
 		!curl_url_get(u, CURLUPART_FRAGMENT, &query, 0))
@@ -207,7 +207,7 @@ const char *http_site(const struct http *h)
 	return h->site;
 }
 
-/* Lets the transfer continue until there is data to be read, or it has ended. */
+/* Continues the transfer until there is data to read, or it has ended. */
 static void pump(struct http *h)
 {
 	CURLMsg *m;
@@ -238,7 +238,7 @@ static ssize_t answer_read(void *ctx, char *out, size_t size)
 {
 	struct http *h = ctx;
 
-	/* A server that never ends: the limit holds while data comes as well. */
+	/* The time limit also applies to a server that never stops sending. */
 	if (!h->done && clock_mono_s() > h->until_s) {
 		h->failed = -ETIMEDOUT;
 		h->done = true;
@@ -256,7 +256,7 @@ static ssize_t answer_read(void *ctx, char *out, size_t size)
 	return (ssize_t)size;
 }
 
-/* What libcurl's codes mean to our callers. */
+/* Translates libcurl's codes. */
 static int code_of(CURLcode c)
 {
 	switch (c) {
@@ -293,7 +293,7 @@ static int explain(struct http *h, struct err *e)
 			is_tls(h->result) ? "TLS: " : "", reason));
 }
 
-/* The request's method and body are set. */
+/* The request's method and body are already set. */
 static int import_http_begin(
 	struct http *h, const char *url, FILE **answer, long *status, struct err *e)
 {
@@ -330,7 +330,7 @@ int http_begin(struct http *h, const char *path, const char *form, FILE **answer
 	return import_http_begin(h, url, answer, status, e);
 }
 
-/* Bodies are neither forms, nor held back until the server has said that it takes them. */
+/* Bodies are not forms, and are sent without waiting for the server's consent. */
 static void set_post_headers(struct http *h)
 {
 	static const char *const headers[] = {"Content-Type: application/octet-stream", "Expect:"};

@@ -1,5 +1,5 @@
-/* GET and POST over HTTP or HTTPS (libcurl), with the answer as a stream: it is received as it is
- * read, so its size is not limited and takes no memory. No redirects, no other schemes. */
+/* GET and POST over HTTP or HTTPS (libcurl). The answer is a stream that is received as it is read,
+ * so its size is unlimited and takes no memory. No redirects, no other schemes. */
 #ifndef CULPRIT_DIAG_IMPORT_HTTP_H
 #define CULPRIT_DIAG_IMPORT_HTTP_H
 
@@ -18,24 +18,24 @@ struct http_options {
 
 struct http;
 
-/* Checks the options and reads the files. -EINVAL, or of a file -ENOENT, -EACCES ... */
+/* Checks the options and reads the files. -EINVAL, or for a file -ENOENT, -EACCES ... */
 int http_new(const struct http_options *o, struct http **h, struct err *e);
 void http_free(struct http *h);
 
 /* Scheme, host and port: "https://host:9090". */
 const char *http_site(const struct http *h);
 
-/* Asks for base + path?form ('form' is encoded; long ones are posted). '*answer' gives the body,
- * and '*status' its HTTP status; until http_end. Errors are in http_end's list. */
+/* Requests base + path?form ('form' is encoded; long ones are posted). Until http_end, '*answer'
+ * gives the body and '*status' its HTTP status. http_end lists the errors. */
 int http_begin(struct http *h, const char *path, const char *form, FILE **answer, long *status,
 	struct err *e);
 
-/* Posts 'size' bytes to base + path?form; 'body' is borrowed until http_end. The rest as
+/* Posts 'size' bytes to base + path?form; 'body' is borrowed until http_end. Otherwise like
  * http_begin. */
 int http_post(struct http *h, const char *path, const char *form, const void *body, size_t size,
 	FILE **answer, long *status, struct err *e);
 
-/* Ends the request, and closes the answer. 'rc' is what the reader of the answer says; if the
+/* Ends the request and closes the answer. 'rc' is the result of reading the answer; if the
  * connection failed, that is the error instead: -ECONNREFUSED, -EHOSTUNREACH, -ETIMEDOUT, -EPROTO,
  * -EINTR. */
 int http_end(struct http *h, int rc, struct err *e);

@@ -12,7 +12,7 @@
 #include "harness/base/alloc.h"
 #include "harness/base/text.h"
 
-/* CSV is the last: almost any text with a separator could be it. */
+/* CSV is the last: almost any text with a separator could be CSV. */
 const struct import_format import_formats[] = {
 	{"sar", "text of sar -d", sar_looks, sar_read},
 	{"sadf", "columns of sadf -d", sadf_looks, sadf_read},
@@ -94,15 +94,15 @@ static const struct import_format *import_by_name(const char *name)
 	return NULL;
 }
 
-/* What a file is that cannot be read here, as far as its first bytes say it; NULL. */
+/* Names a kind of file that cannot be read, recognised by its first bytes; or NULL. */
 static const char *recognised(const char *head)
 {
 	static const struct {
 		const char *begin, *has, *what;
 	} others[] = {
 		{"PAR1", "",
-			"Parquet, which is not read here; any program that prints it as CSV will "
-			"do ('... | culprit diagnose --csv -')"},
+			"Parquet, which is not read here; print it as CSV with any program "
+			"('... | culprit diagnose --csv -')"},
 		{"<!", "", "a web page; is there a login before the server?"},
 		{"<html", "", "a web page; is there a login before the server?"},
 		{"groups:", "rules:", "rules of Prometheus, not series"},
@@ -133,7 +133,7 @@ static const char *recognised(const char *head)
 	};
 
 	if (!memcmp(head, "\xff\xfe", 2) || !memcmp(head, "\xfe\xff", 2))
-		return "UTF-16, as PowerShell and spreadsheets write it; make it UTF-8 by 'iconv "
+		return "UTF-16, as PowerShell and spreadsheets write it; convert it with 'iconv "
 		       "-f UTF-16 -t UTF-8'";
 	head += strspn(head, " \t\r\n");
 	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
@@ -161,7 +161,7 @@ static int import_choose(const struct input *in, const struct import_options *o,
 		return err_set(e, -EINVAL, "%s:1: it is empty", input_name(in));
 	what = recognised(head);
 	for (const struct import_format *f = import_formats; f->name; f++)
-		/* CSV may be any text, the others are sure. */
+		/* CSV may be any text, the other formats are certain. */
 		if (f->looks(head, size) && !(what && !strcmp(f->name, "csv"))) {
 			*format = f;
 			return 0;
@@ -193,7 +193,7 @@ int import_file(const char *path, const struct import_options *o, const struct i
 		rc = -ENOMEM;
 	if (!rc) {
 		rc = format->read(f, input_name(in), o, sink, said, e);
-		/* The reader may take damaged data for the end of the text. */
+		/* The reader may have taken damaged data as the end of the text. */
 		failed = input_failure(in, NULL);
 		if (failed && (!rc || rc == -EIO || ferror(f)))
 			rc = input_failure(in, e);

@@ -21,13 +21,13 @@ struct input {
 	enum packing packing;
 	z_stream gz;
 	ZSTD_DCtx *zstd;
-	bool open;          /* a compressed part has begun and not ended */
+	bool open;          /* inside a compressed part */
 	bool parts;         /* a compressed part has ended */
-	unsigned char *raw; /* bytes of the file: [raw_at, raw_end) are to be used */
+	unsigned char *raw; /* bytes of the file; [raw_at, raw_end) are unused */
 	size_t raw_at, raw_end;
 	bool eof;
 	char *head;
-	size_t head_size, head_at; /* head_at: what 'f' has taken of it */
+	size_t head_size, head_at; /* head_at: bytes that 'f' has taken */
 	FILE *f;
 	int failed;
 	struct err why;
@@ -55,7 +55,7 @@ static ssize_t read_fd(struct input *in, void *to, size_t size)
 	return n;
 }
 
-/* More raw bytes behind those that are left. */
+/* Reads more raw bytes after the unused ones. */
 static ssize_t refill(struct input *in)
 {
 	ssize_t n;
@@ -73,7 +73,7 @@ static ssize_t unpack_gzip(struct input *in, char *to, size_t size)
 {
 	int rc;
 
-	/* Members may follow one another, and zero bytes the last one (tar, tapes). */
+	/* Members may follow one another, and zero bytes may follow the last (tar, tapes). */
 	if (!in->open) {
 		while (in->parts && in->raw_at < in->raw_end && !in->raw[in->raw_at])
 			in->raw_at++;
@@ -144,8 +144,8 @@ static ssize_t next_text(struct input *in, char *to, size_t size)
 			return -1;
 		if (!more && in->open)
 			return fail(in,
-				"it ends in the middle of its compressed data; is it "
-				"complete?");
+				"it ends in the middle of its compressed data: copy it "
+				"again");
 		if (!more)
 			return 0;
 	}
@@ -156,7 +156,7 @@ static int start_unpacking(struct input *in, struct err *e)
 	static const unsigned char gzip[] = {0x1f, 0x8b}, zstd[] = {0x28, 0xb5, 0x2f, 0xfd},
 				   skip[] = {0x2a, 0x4d, 0x18};
 
-	/* A pipe may give its first bytes one by one. */
+	/* A pipe may deliver its first bytes one by one. */
 	while (in->raw_end < 4 && !in->eof)
 		if (refill(in) < 0)
 			return input_failure(in, e);
@@ -184,13 +184,13 @@ static int input_read_head(struct input *in, struct err *e)
 		if (n > 0)
 			in->head_size += (size_t)n;
 	}
-	/* Programs of Windows begin with a byte order mark. */
+	/* Programs on Windows write a byte order mark first. */
 	if (in->head_size >= 3 && !memcmp(in->head, "\xef\xbb\xbf", 3)) {
 		in->head_size -= 3;
 		memmove(in->head, in->head + 3, in->head_size);
 		memset(in->head + in->head_size, 0, 3);
 	}
-	/* What was read before is judged first: its error may be the clearer one. */
+	/* The text read so far is judged first: its error may be clearer. */
 	return n < 0 && !in->head_size ? input_failure(in, e) : 0;
 }
 

@@ -5,8 +5,8 @@
  *          "timestamp": {"date": "2026-11-22", "time": "14:19:40", "utc": 1},     sadf
  *          "disk": [{"disk_device": "sda", "r/s": 1.50, ...}, ...]}, ...]}]}}
  *
- * Several such texts may follow one another. What iostat says first is a mean since boot: it is
- * left out. A text that ends too early (iostat was killed) is read as far as it goes. */
+ * Several such texts may follow one another. iostat's first report is a mean since boot, and is
+ * left out. A truncated text (iostat was killed) is read as far as it goes. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +20,7 @@
 
 enum { VALUES_MAX = 64, METRIC_MAX = 64 };
 
-/* One disk at one time; its values wait here until its name has come. */
+/* One disk at one time; its values wait here for the disk's name. */
 struct disk {
 	char name[SYSSTAT_NAME_MAX];
 	struct value {
@@ -34,10 +34,10 @@ struct iostat {
 	struct json_scan s;
 	struct sysstat *x;
 	char host[SYSSTAT_NAME_MAX];
-	char timezone[64]; /* of the host: sadf's */
+	char timezone[64]; /* of the host, by sadf */
 	double time_s;
-	bool has_time, iso, first; /* first: no statistics of iostat's have come for this host */
-	bool since_boot;           /* they are a mean since boot */
+	bool has_time, iso, first; /* first: no statistics of iostat read yet for this host */
+	bool since_boot;           /* the statistics are a mean since boot */
 	bool sink_failed;
 	struct disk d;
 	char unknown_zone[64];
@@ -56,7 +56,7 @@ static int iostat_bad(struct iostat *r, const char *what)
 		r->e, -EINVAL, "%lu: %s; write the file by '" IOSTAT_ADVICE "'", r->s.line, what);
 }
 
-/* Opens the object or array behind a name. */
+/* Enters the object or array after a name. */
 static int enter(struct iostat *r, enum json_token token, const char *what)
 {
 	return json_scan_want(&r->s, token, what, r->e);
@@ -73,7 +73,7 @@ static int text_to(struct iostat *r, const char *what, char *out, size_t size)
 	return rc;
 }
 
-/* How far the time of a host in 'zone' is ahead of UTC; 0, to be said, if it is not known. */
+/* The offset of 'zone' from UTC; 0, with a note, if it is unknown. */
 static int zone_offset(struct iostat *r, const char *zone)
 {
 	int offset = 0;
@@ -85,8 +85,8 @@ static int zone_offset(struct iostat *r, const char *zone)
 	return offset;
 }
 
-/* sadf's {"date", "time", "utc", "interval"}; newer ones have the zone, "tz", for "utc". With
- * "utc": 0 it is the host's. */
+/* sadf's {"date", "time", "utc", "interval"}; newer versions have the zone, "tz", instead of "utc".
+ * With "utc": 0 the zone is the host's. */
 static int read_parts(struct iostat *r)
 {
 	char date[32] = "", clock[32] = "", zone[64] = "";
@@ -115,7 +115,7 @@ static int read_parts(struct iostat *r)
 	if (rc < 0)
 		return rc;
 	if (sysstat_date(date, &day, NULL) || sysstat_clock(clock, &seconds, &end) || *end)
-		return iostat_bad(r, "the timestamp is no date and time");
+		return iostat_bad(r, "the timestamp is not a date and time");
 	r->time_s = day * 86400.0 + seconds;
 	if (!utc)
 		r->time_s -= zone_offset(r, *zone ? zone : r->timezone);
@@ -123,7 +123,7 @@ static int read_parts(struct iostat *r)
 	return 0;
 }
 
-/* iostat's text, by locale or ISO 8601. */
+/* iostat's text, in the locale's form or ISO 8601. */
 static int read_timestamp(struct iostat *r)
 {
 	int rc = iostat_scan(r), day, seconds;
@@ -134,7 +134,7 @@ static int read_timestamp(struct iostat *r)
 	if (rc < 0)
 		return rc;
 	if (rc != JSON_SCAN_STRING)
-		return iostat_bad(r, "\"timestamp\" is no text");
+		return iostat_bad(r, "\"timestamp\" is not a text");
 	r->since_boot = r->first;
 	r->first = false;
 	r->has_time = true;
@@ -179,7 +179,7 @@ static int read_disk(struct iostat *r)
 	if (rc < 0)
 		return rc;
 	if (!r->has_time)
-		return iostat_bad(r, "there is no time before the disks (iostat's option -t)");
+		return iostat_bad(r, "the disks have no time before them (iostat's option -t)");
 	if (!*d->name)
 		return iostat_bad(r, "a disk has no \"disk_device\"");
 	rc = 0;
@@ -196,10 +196,10 @@ static int read_disks(struct iostat *r)
 
 	while (rc >= 0 && (rc = iostat_scan(r)) == JSON_SCAN_OBJECT)
 		rc = read_disk(r);
-	return rc < 0 || rc == JSON_SCAN_ARRAY_END ? rc : iostat_bad(r, "a disk is no object");
+	return rc < 0 || rc == JSON_SCAN_ARRAY_END ? rc : iostat_bad(r, "a disk is not an object");
 }
 
-/* Calls 'one' for each element of an array of objects, and skips what is none. */
+/* Calls 'one' for each element of an array of objects, and skips other elements. */
 static int each(struct iostat *r, const char *what, int (*one)(struct iostat *))
 {
 	int rc = enter(r, JSON_SCAN_ARRAY, what);
@@ -266,7 +266,7 @@ static int read_text(struct iostat *r)
 	if (rc <= JSON_SCAN_END)
 		return rc;
 	if (rc != JSON_SCAN_OBJECT)
-		return iostat_bad(r, "this is no JSON object");
+		return iostat_bad(r, "this is not a JSON object");
 	while (rc >= 0 && (rc = iostat_scan(r)) == JSON_SCAN_KEY)
 		rc = strcmp(r->s.text, "sysstat") ? json_scan_skip(&r->s, JSON_SCAN_KEY, r->e)
 						  : read_sysstat(r);
@@ -287,12 +287,12 @@ bool iostat_looks(const char *head, size_t size)
 
 enum { BEGIN_MAX = 128 }; /* {, blanks, "sysstat" */
 
-/* A stream that ends before each text but the first, wherever the one before was cut off. */
+/* A stream that ends before each text except the first, even if the previous text is truncated. */
 struct texts {
 	FILE *from;
 	char b[8192];
 	size_t at, n;
-	bool begun, more; /* inside a text; the next one is there */
+	bool begun, more; /* inside a text; another text follows */
 };
 
 static bool is_begin(const char *p, size_t n)
@@ -317,7 +317,7 @@ static ssize_t texts_read(void *cookie, char *out, size_t size)
 	t->n += fread(t->b + t->n, 1, sizeof(t->b) - t->n, t->from);
 	if (ferror(t->from))
 		return -1;
-	/* A begin that may reach further than what is here is looked for in the next call. */
+	/* A beginning that may extend beyond the buffer is searched in the next call. */
 	room = feof(t->from) ? t->n : t->n - BEGIN_MAX;
 	for (; n < room && n < size; n++) {
 		if (is_begin(t->b + n, t->n - n)) {
@@ -332,7 +332,7 @@ static ssize_t texts_read(void *cookie, char *out, size_t size)
 	return (ssize_t)n;
 }
 
-/* Goes on to the text after the end that was read. false: there is none. */
+/* Continues with the next text. False: no more texts. */
 static bool texts_next(struct texts *t, struct json_scan *s)
 {
 	unsigned long line = s->line;
@@ -399,7 +399,7 @@ int iostat_read(FILE *f, const char *source, const struct import_options *o,
 		import_note(said, SYSSTAT_LOCAL);
 	if (!rc && *r->unknown_zone)
 		import_note(said,
-			"the time zone '%s' is not known, or means several: its times are taken "
+			"the time zone '%s' is unknown or ambiguous: its times are taken "
 			"as UTC",
 			r->unknown_zone);
 	if (rc && e)

@@ -15,7 +15,7 @@ static int fail(const struct json_scan *s, struct err *e, const char *what)
 		e, -EINVAL, "%lu: the JSON %s", s->line, feof(s->f) ? "ends too early" : what);
 }
 
-/* The next character that is no white space, or EOF. */
+/* The next character except white space, or EOF. */
 static int next_character(struct json_scan *s)
 {
 	int c;
@@ -67,7 +67,7 @@ static int hex4(struct json_scan *s)
 	return u;
 }
 
-/* Behind "\u". Lone surrogates become U+FFFD. */
+/* Reads the digits after "\u". Lone surrogates become U+FFFD. */
 static int read_unicode(struct json_scan *s)
 {
 	int u = hex4(s), low;
@@ -89,7 +89,7 @@ static int read_unicode(struct json_scan *s)
 	return 0;
 }
 
-/* Behind the opening quote. */
+/* Reads a string after the opening quote. */
 static int read_string(struct json_scan *s, struct err *e)
 {
 	static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
@@ -130,7 +130,7 @@ static int read_number(struct json_scan *s, int c, struct err *e)
 	s->text[s->length] = '\0';
 	s->number = strtod(s->text, &end);
 	if (s->cut || *end || !isfinite(s->number))
-		return fail(s, e, "has a number that is none");
+		return fail(s, e, "has a malformed number");
 	return JSON_SCAN_NUMBER;
 }
 
@@ -164,7 +164,7 @@ static int close_one(struct json_scan *s)
 	return object ? JSON_SCAN_OBJECT_END : JSON_SCAN_ARRAY_END;
 }
 
-/* A value that begins with 'c'. */
+/* Reads a value that begins with 'c'. */
 static int read_value(struct json_scan *s, int c, struct err *e)
 {
 	s->key = false;
@@ -180,7 +180,7 @@ static int read_value(struct json_scan *s, int c, struct err *e)
 
 static int read_key(struct json_scan *s, int c, struct err *e)
 {
-	int rc = c == '"' ? read_string(s, e) : fail(s, e, "has no name where one must be");
+	int rc = c == '"' ? read_string(s, e) : fail(s, e, "lacks the name of a value");
 
 	if (rc)
 		return rc;

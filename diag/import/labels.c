@@ -86,7 +86,7 @@ const char *labels_value(const struct labels_series *s, const char *name)
 	return NULL;
 }
 
-/* Numbers plus 1; 0: it is new. */
+/* Numbers plus 1; 0: unknown. */
 static uint32_t known_series(const struct labels *l, uint64_t hash, const char *text, size_t size)
 {
 	size_t at = 0;
@@ -139,7 +139,7 @@ static void scratch_put(struct labels *l, const char *text)
 	l->scratch_size += n;
 }
 
-/* Into the scratch: 'latency{le="0.1"}' for latency_bucket with a label le. */
+/* Writes 'latency{le="0.1"}' for latency_bucket with a label le into the scratch. */
 static void put_metric(struct labels *l, const char *metric, const struct label *v, size_t n)
 {
 	const char *le = labels_value_of(v, n, "le"), *quantile = labels_value_of(v, n, "quantile");
@@ -159,7 +159,7 @@ static void put_metric(struct labels *l, const char *metric, const struct label 
 			le ? "le" : "quantile", value);
 }
 
-/* A name in --metrics means all buckets of a histogram as well. */
+/* A name in --metrics also selects all buckets of a histogram. */
 static bool wanted(const struct import_options *how, const char *metric)
 {
 	size_t base = strcspn(metric, "{");
@@ -235,7 +235,8 @@ int labels_declare_buckets(const struct labels *l, const struct import_sink *sin
 	return rc;
 }
 
-/* The key of a set of labels: asked of the sink once. Left KEY_NONE if it has no usable name. */
+/* The key of a set of labels: requested once from the sink. Stays KEY_NONE without a usable
+ * name. */
 static int find_key(
 	struct labels *l, uint32_t series, const struct import_sink *sink, struct err *e)
 {
@@ -301,7 +302,7 @@ void labels_print(const struct labels_series *s, char *out, size_t size)
 		snprintf(out + n, size - n, "}");
 }
 
-/* Whether the series may have a sample at this time, or another one with its key has it. */
+/* Does the sample belong to this series? Otherwise another series with its key has that time. */
 static bool mine(struct labels *l, struct labels_key *k, uint32_t series, double time_s)
 {
 	if (k->owner != series) {
@@ -357,7 +358,7 @@ int labels_sample(struct labels *l, uint32_t series, double time_s, double value
 	return sink->sample(sink->ctx, k->id, time_s, value, e);
 }
 
-/* Samples that repeat a time of their series. */
+/* Judges samples that repeat a time of their series. */
 static int judge_repeats(const struct labels *l, struct import_said *said, struct err *e)
 {
 	char example[256];
@@ -377,15 +378,14 @@ int labels_finish(struct labels *l, struct import_said *said, struct err *e)
 
 	if (l->beside > l->given)
 		rc = err_set(e, -EINVAL,
-			"%llu of %llu samples belong to series that another one with the same "
-			"member and groups has at the same time, such as %s; name the label '%s' "
-			"with --member or --group",
+			"%llu of %llu samples have the same member, groups and time as another "
+			"series, such as %s: name the label '%s' with --member or --group",
 			(unsigned long long)l->beside, (unsigned long long)(l->beside + l->given),
 			l->beside_example, l->beside_label);
 	else if (l->beside)
 		import_note(said,
 			"%llu samples are left out: another series with the same member and groups "
-			"has one at that time, such as %s; --group %s keeps them apart",
+			"has one at that time, such as %s; --group %s separates them",
 			(unsigned long long)l->beside, l->beside_example, l->beside_label);
 	if (l->nameless && !l->given && !rc)
 		rc = err_set(

@@ -1,5 +1,5 @@
-/* Sets of labels that would become one series although they have samples at the same time: another
- * label keeps them apart. */
+/* Separates sets of labels that would become one series although they have samples at the same
+ * time, by another label. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include "harness/base/alloc.h"
 #include "harness/base/hash.h"
 
-/* A series, and what the sink would call it. */
+/* A series, and its key for the sink. */
 struct row {
 	uint64_t key;
 	const struct labels_series *series;
@@ -42,7 +42,7 @@ static int by_key_and_time(const void *a, const void *b)
 				: (from > other) - (from < other);
 }
 
-/* 'b' begins later. A set of labels that follows another one (a version, a pod) may begin before
+/* 'b' begins later. A set of labels that replaces another one (a version, a pod) may begin before
  * the other one has ended: Prometheus repeats the last sample for five minutes. */
 static bool at_one_time(const struct labels_series *a, const struct labels_series *b)
 {
@@ -54,11 +54,11 @@ static bool at_one_time(const struct labels_series *a, const struct labels_serie
 	return both_s > 0 && both_s >= shorter_s / 2;
 }
 
-/* Two series with one key that have samples at the same time. */
+/* Finds two series with one key that have samples at the same time. */
 static bool find_pair(const struct labels *l, const struct labels_series *pair[2])
 {
 	struct row *rows = alloc_zero(l->n_series, sizeof(*rows));
-	const struct labels_series *last = NULL; /* with the key of the row; the last to end */
+	const struct labels_series *last = NULL; /* the series with the row's key that ends last */
 	bool found = false;
 	size_t n = 0;
 
@@ -106,7 +106,7 @@ static size_t count_values(const struct labels *l, const char *name)
 	return n;
 }
 
-/* The label with the fewest values of those that 'a' has and 'b' has not, or has another one of. */
+/* The label with the fewest values that 'a' has, and that 'b' lacks or has with another value. */
 static void find_label(const struct labels *l, const struct labels_series *a,
 	const struct labels_series *b, const char **best, size_t *fewest)
 {
@@ -154,7 +154,7 @@ int labels_separate(struct labels *l, struct import_said *said, struct err *e)
 				example, label ? label : "le");
 		l->group[l->n_groups++] = alloc_copy(label);
 		import_note(said,
-			"label '%s' is a group, too: without it, series of one member have samples "
+			"label '%s' is added as a group: without it, series of one member have samples "
 			"at the same time, such as %s",
 			label, example);
 	}

@@ -1,4 +1,4 @@
-/* Guesses which label is the member and which are groups. */
+/* Guesses which label is the member and which labels are groups. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,9 +7,9 @@
 #include "harness/base/alloc.h"
 #include "harness/base/hash.h"
 
-enum { GUESS_SERIES_MAX = 200000 }; /* more say nothing new */
+enum { GUESS_SERIES_MAX = 200000 }; /* more give no more information */
 
-/* Labels that name what can be slow, the narrowest first; then those of its host. */
+/* Labels of things that can be slow, narrowest first; then those of their hosts. */
 static const char *const known[] = {"device", "disk", "disk_name", "disk_id", "ceph_daemon", "osd",
 	"osd_id", "drive", "volume", "brick", "name", "worker", "rank", "instance", "instance_id",
 	"host", "hostname", "node", "node_id", "nodename", "server", "machine", "pod", "vm", "ip"};
@@ -18,7 +18,7 @@ enum { N_KNOWN = sizeof(known) / sizeof(known[0]) };
 /* One label over all series. */
 struct column {
 	const char *name;
-	uint64_t *value; /* hashes of its values, one a series */
+	uint64_t *value; /* hash of its value in each series */
 	size_t distinct;
 };
 
@@ -35,7 +35,7 @@ static int by_hash(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* How many combinations of values the columns in 'set' have. */
+/* Counts the combinations of values of the columns in 'set'. */
 static size_t distinct(const struct table *t, const struct column *const *set, size_t n)
 {
 	size_t different = 0;
@@ -148,7 +148,7 @@ static unsigned rank(const char *name)
 	return k;
 }
 
-/* Fewest values first; of labels with equally many, known ones and then by name. */
+/* Fewest values first; with equal numbers, known labels first and then by name. */
 static int by_values(const void *a, const void *b)
 {
 	const struct column *x = *(const struct column *const *)a,
@@ -171,7 +171,7 @@ static bool same_as_one(
 	return false;
 }
 
-/* Fills 'set' (of LABELS_MAX) with the groups besides 'member'; returns how many. */
+/* Fills 'set' (of LABELS_MAX) with the groups, without 'member'; returns their number. */
 static size_t guess_groups(const struct table *t, const struct column *member,
 	const struct column *const *all, size_t n_all, const struct column **set)
 {
@@ -311,7 +311,8 @@ int labels_decide(struct labels *l, struct import_said *said, struct err *e)
 	if (rc || (l->how->member && l->how->group[0]))
 		return rc;
 	text = labels_describe(l);
-	import_note(said, "%s (guessed from the labels that differ; --member and --group say it)",
+	import_note(said,
+		"%s (guessed from the labels that differ; set them with --member and --group)",
 		text);
 	free(text);
 	return 0;

@@ -1,4 +1,4 @@
-/* Inside labels*.c: the series that were seen, and which labels make their keys. */
+/* Shared by labels*.c: the series seen so far, and the labels that make their keys. */
 #ifndef CULPRIT_DIAG_IMPORT_LABELS_IMPL_H
 #define CULPRIT_DIAG_IMPORT_LABELS_IMPL_H
 
@@ -6,22 +6,23 @@
 #include "diag/import/repeats.h"
 #include "harness/base/map.h"
 
-/* A set of labels: 'text' is the metric, then names and values in turn, each ended by NUL. */
+/* A set of labels: 'text' is the metric, then names and values in turn, each with a NUL at its
+ * end. */
 struct labels_series {
 	char *text;
 	size_t size;
-	uint32_t key;        /* UINT32_MAX: not asked for yet; UINT32_MAX - 1: it has none */
-	double from_s, to_s; /* of labels_seen; from > to: it was not called */
+	uint32_t key;        /* UINT32_MAX: not requested yet; UINT32_MAX - 1: none */
+	double from_s, to_s; /* from labels_seen; from > to: not called */
 };
 
-/* What the sink knows as one series. */
+/* One series for the sink. */
 struct labels_key {
 	char *text; /* as struct series_key: metric, member, groups */
 	size_t size;
-	uint32_t id, owner;            /* of the sink; the set of labels that has it now */
-	uint32_t first;                /* the set of labels that had it first */
-	double from_s, to_s;           /* what the owner has given since it has it */
-	double before_from, before_to; /* what others have given: from > to if nothing */
+	uint32_t id, owner;            /* id: of the sink; owner: the present set of labels */
+	uint32_t first;                /* the first set of labels */
+	double from_s, to_s;           /* range of the present owner's samples */
+	double before_from, before_to; /* range of earlier owners' samples; from > to if none */
 };
 
 struct labels {
@@ -34,14 +35,15 @@ struct labels {
 	bool decided;
 	char *member, *group[IMPORT_GROUPS_MAX]; /* 'member' NULL: the metric itself */
 	size_t n_groups;
-	uint64_t given, beside; /* samples to the sink; left out as another set has the time */
-	uint64_t nameless;      /* sets of labels without a usable member */
+	/* Samples given to the sink, and those left out because another set has the time. */
+	uint64_t given, beside;
+	uint64_t nameless; /* sets of labels without a usable member */
 	char beside_example[256];
-	char beside_label[IMPORT_NAME_MAX]; /* it keeps the example apart from the first series */
+	char beside_label[IMPORT_NAME_MAX]; /* distinguishes the example from the first series */
 	struct repeats repeats;
-	unsigned long line; /* of the samples that come now; 0: they have none */
-	const char *remedy; /* of repeated samples */
-	char *scratch;      /* the metric and labels of the series that is looked for */
+	unsigned long line; /* of the current samples; 0: unknown */
+	const char *remedy; /* for repeated samples */
+	char *scratch;      /* the metric and labels of the series to find */
 	size_t scratch_size, scratch_room;
 };
 

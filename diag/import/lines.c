@@ -14,7 +14,7 @@ int lines_next(struct lines *l, struct err *e)
 	l->n++;
 	while ((c = getc_unlocked(l->f)) != EOF && c != '\n') {
 		if (!c)
-			return err_set(e, -EINVAL, "%lu: a NUL character: this is no text", l->n);
+			return err_set(e, -EINVAL, "%lu: a NUL character: this is not text", l->n);
 		if (n == LINES_MAX)
 			return err_set(e, -EINVAL, "%lu: the line is longer than %d bytes", l->n,
 				LINES_MAX);

@@ -1,4 +1,4 @@
-/* Parses numbers as tables write them, the rare forms included. */
+/* Parses numbers in tables, including rare forms. */
 #include "diag/import/number.h"
 
 #include <math.h>
@@ -29,7 +29,7 @@ enum number number_read_slow(const char *p, size_t n, double *x)
 		*x = NAN;
 		return NUMBER_MISSING;
 	}
-	/* What strtod takes besides: blanks, hexadecimal, nan(1). */
+	/* strtod also accepts blanks, hexadecimal and nan(1), which are refused here. */
 	for (size_t i = 0; i < n; i++)
 		if (!memchr("0123456789+-.eE", p[i], 15))
 			return NUMBER_BAD;

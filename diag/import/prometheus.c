@@ -15,7 +15,7 @@
 
 enum {
 	POINTS_MAX = 10000, /* of one series in one query; Prometheus refuses more than 11,000 */
-	PROBE_POINTS = 60,  /* of the query that finds out about labels */
+	PROBE_POINTS = 60,  /* of the query that examines labels */
 	POINTS_ALL = 100000000,
 	HTTP_PARTIAL = 206
 };
@@ -32,12 +32,12 @@ struct prometheus {
 	struct query *queries;
 	size_t n;
 	double step_s;
-	bool secret;                   /* a token or a password is sent */
-	const struct query **given_by; /* by series; of the probe */
+	bool secret;                   /* sends a token or a password */
+	const struct query **given_by; /* query that gave each series; used by the probe */
 	size_t given_room;
 };
 
-/* One query, while its answer is read. */
+/* One query whose answer is being read. */
 struct page_request {
 	struct prometheus *p;
 	const struct query *q;
@@ -45,7 +45,7 @@ struct page_request {
 	struct import_said *said;
 };
 
-/* "NAME=PROMQL": no expression begins with a name and a single equals sign. */
+/* Splits "NAME=PROMQL": no expression begins with a name and a single equals sign. */
 static void split_query(const char *text, struct query *q)
 {
 	size_t blank = strspn(text, " \t\n"), n = 0;
@@ -117,7 +117,7 @@ void prometheus_free(struct prometheus *p)
 	free(p);
 }
 
-/* An answer with another HTTP status than 200 or 206. */
+/* Reports an HTTP status that is neither 200 nor 206. */
 static int refused(const struct prometheus *p, FILE *answer, long status, struct err *e)
 {
 	const char *site = http_site(p->http);
@@ -157,7 +157,7 @@ static int prometheus_give(void *ctx, uint32_t series, double time_s, double val
 	return labels_sample(a->p->labels, series, time_s, value, a->sink, a->said, e);
 }
 
-/* Of the probe: two queries whose results have no name may give the same series. */
+/* Used by the probe: two queries whose results have no name may give the same series. */
 static int see(void *ctx, uint32_t series, double time_s, double value, struct err *e)
 {
 	const struct page_request *a = ctx;
@@ -183,7 +183,7 @@ static int see(void *ctx, uint32_t series, double time_s, double value, struct e
 	return 0;
 }
 
-/* One query, with at most POINTS_MAX steps. 'sink' NULL: only series are looked for. */
+/* One query of at most POINTS_MAX steps. 'sink' NULL: only finds series. */
 static int prometheus_ask(struct prometheus *p, const struct query *q, double from_s, double to_s,
 	double step_s, const struct import_sink *sink, struct import_said *said, struct err *e)
 {
@@ -198,7 +198,7 @@ static int prometheus_ask(struct prometheus *p, const struct query *q, double fr
 	if (rc)
 		return rc;
 	if (status == HTTP_PARTIAL)
-		import_note_partial(said, "the server gives a part of its answer only (HTTP 206)");
+		import_note_partial(said, "the server gives only a part of its answer (HTTP 206)");
 	if (status == 200 || status == HTTP_PARTIAL)
 		rc = prometheus_answer_read(answer, http_site(p->http), q->metric, p->labels,
 			sink ? prometheus_give : see, &asked, said, e);
@@ -207,7 +207,7 @@ static int prometheus_ask(struct prometheus *p, const struct query *q, double fr
 	return http_end(p->http, rc, e);
 }
 
-/* Finds out about labels before the first samples are given away. */
+/* Examines labels before the first samples are passed on. */
 static int probe(
 	struct prometheus *p, double from_s, double to_s, struct import_said *said, struct err *e)
 {
@@ -216,7 +216,7 @@ static int probe(
 
 	for (size_t i = 0; i < p->n && !rc; i++)
 		rc = prometheus_ask(p, &p->queries[i], from_s, to_s, step_s, NULL, said, e);
-	/* The last samples, so that series which begin late are seen. */
+	/* The last samples, to see series that begin late. */
 	for (size_t i = 0; i < p->n && !rc && step_s > p->step_s; i++)
 		rc = prometheus_ask(p, &p->queries[i], to_s, to_s, p->step_s, NULL, said, e);
 	if (!rc)
@@ -236,7 +236,8 @@ static int ask_part(struct prometheus *p, double from_s, size_t points,
 	return rc;
 }
 
-/* The server limits the samples of one query (422), and gives none then: half of it may do. */
+/* The server limits the samples of one query (422) and then gives none; half of the range may
+ * work. */
 static bool too_much(int rc, const struct err *e)
 {
 	return rc == -EINVAL && strstr(e->text, "too many samples");

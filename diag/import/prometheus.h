@@ -1,15 +1,15 @@
 /*
- * Series from a Prometheus server, or one that speaks its HTTP API (Thanos, Mimir,
+ * Series from a Prometheus server, or another server with its HTTP API (Thanos, Mimir,
  * VictoriaMetrics): range queries over HTTP or HTTPS.
  *
  *     struct prometheus *p;
  *     rc = prometheus_new(&options, &p, &e);
- *     rc = prometheus_query(p, from_s, to_s, &sink, &said, &e);    as often as wanted
+ *     rc = prometheus_query(p, from_s, to_s, &sink, &said, &e);    as often as needed
  *     prometheus_free(p);
  *
- * A long range is cut into several queries. Answers are read as they come, so that memory depends
- * on the number of series. Waiting is limited by 'timeout_s' a query. Redirects are not followed.
- * Messages never hold the token or the password.
+ * A long range is split into several queries. Answers are read as they arrive, so memory depends
+ * only on the number of series. 'timeout_s' limits the wait for each query. Redirects are not
+ * followed. Messages never contain the token or the password.
  */
 #ifndef CULPRIT_DIAG_IMPORT_PROMETHEUS_H
 #define CULPRIT_DIAG_IMPORT_PROMETHEUS_H
@@ -18,11 +18,11 @@
 
 #include "diag/import/import.h"
 
-/* Texts are borrowed until prometheus_free; all but 'url' and 'queries' may be NULL or 0. */
+/* Texts are borrowed until prometheus_free; all except 'url' and 'queries' may be NULL or 0. */
 struct prometheus_options {
 	const char
 		*url; /* "https://host:9090" or with a path; http or https; without credentials */
-	/* PromQL, or "NAME=PROMQL" to name the metric. A metric's name is NAME, or __name__, or
+	/* PromQL, or "NAME=PROMQL" to name the metric. Otherwise its name is __name__, or
 	 * how.only_metric, or "value". */
 	const char *const *queries;
 	size_t n_queries;
@@ -30,36 +30,36 @@ struct prometheus_options {
 	double timeout_s;          /* of one query with its answer; 0: 30 */
 	const char *token_file;    /* a bearer token */
 	const char *password_file; /* "USER:PASSWORD", for basic authentication */
-	const char *ca_file;       /* who may sign the server's certificate; NULL: the system's */
+	const char *ca_file;       /* signers of the server's certificate; NULL: the system's */
 	const char *cert_file, *key_file; /* the client's certificate, in PEM */
-	/* Of this 'member', 'group', 'metrics', 'n_metrics' and 'only_metric' count. Labels that
-	 * are not named are guessed, from those that differ between series; it is said. */
+	/* Only 'member', 'group', 'metrics', 'n_metrics' and 'only_metric' count. Labels that are
+	 * not named are guessed from those that differ between series, with a note. */
 	struct import_options how;
-	const volatile sig_atomic_t *stop; /* not 0: give up soon, -EINTR */
+	const volatile sig_atomic_t *stop; /* not 0: stop soon, -EINTR */
 };
 
 struct prometheus;
 
-/* Checks the options and reads the files; asks nothing of the server. -EINVAL: a sentence says what
- * is wrong (class ERR_USAGE); -ENOENT, -EACCES ... of a file. */
+/* Checks the options and reads the files; sends nothing to the server. -EINVAL: a sentence names
+ * the mistake (class ERR_USAGE); -ENOENT, -EACCES ... of a file. */
 int prometheus_new(const struct prometheus_options *o, struct prometheus **p, struct err *e);
 void prometheus_free(struct prometheus *p);
 
-/* Gives the samples at from_s, from_s + step, ... up to to_s (inclusive) to 'sink': in order of
- * time for each series. Series that are known from the last query are not asked of the sink
- * again, so 'sink' must be the same each time. No series at all is no error: said->samples is 0.
+/* Gives the samples at from_s, from_s + step, ... up to to_s (inclusive) to 'sink', in order of
+ * time for each series. Known series are not requested from the sink again, so 'sink' must be the
+ * same each time. An answer without series is no error: said->samples is 0.
  *
  * Errors, each with a sentence that names the URL without its path:
  *   -ECONNREFUSED, -EHOSTUNREACH  no connection, no such host
- *   -ETIMEDOUT                    no answer, or not to its end, in timeout_s
+ *   -ETIMEDOUT                    no complete answer in timeout_s
  *   -EACCES                       401 or 403
  *   -EPROTO                       TLS, a redirect, an answer that is not Prometheus's
- *   -EINVAL                       the server refuses the query: its own text is in the sentence;
- *                                 labels do not tell series apart, or do not exist
+ *   -EINVAL                       the server refuses the query, with its own text in the sentence;
+ *                                 labels do not distinguish series, or do not exist
  *   -EINTR                        *stop
- * or what the sink returned. -ECONNREFUSED, -EHOSTUNREACH, -ETIMEDOUT and -EPROTO are worth another
- * try later. Samples that came before the failure have been given to the sink; '*done_s' (may be
- * NULL; also set on failure) is the last time up to which all of them have. */
+ * or the sink's error. After -ECONNREFUSED, -EHOSTUNREACH, -ETIMEDOUT and -EPROTO a later retry may
+ * succeed. The sink has received the samples before the failure; '*done_s' (may be NULL; also set
+ * on failure) is the last time up to which it has received all. */
 int prometheus_query(struct prometheus *p, double from_s, double to_s,
 	const struct import_sink *sink, struct import_said *said, double *done_s, struct err *e);
 

@@ -12,8 +12,8 @@
 #include "harness/base/text.h"
 
 #define INSTANT                                                                                    \
-	"this is the answer of an instant query, one sample a series: ask for a range of time, "   \
-	"with /api/v1/query_range or 'promtool query range'"
+	"this is the answer of an instant query, with one sample for each series: ask for a "      \
+	"range, with /api/v1/query_range or 'promtool query range'"
 
 enum { LABELS_BYTES = 64 * 1024, WARNINGS_MAX = 5 };
 
@@ -25,10 +25,10 @@ struct answer {
 	void *ctx;
 	struct import_said *said;
 	struct err *e;
-	uint32_t series; /* of the element that is being read */
+	uint32_t series; /* of the current element */
 	bool has_series, wanted, failed;
-	bool some;        /* "result", or a series */
-	bool take_failed; /* the error is not the answer's */
+	bool some;        /* seen: "result", or a series */
+	bool take_failed; /* the error is the sink's, not the answer's */
 	bool histograms;
 	bool partial;
 	unsigned warnings, infos;
@@ -46,7 +46,7 @@ static int prometheus_answer_bad(struct answer *a, const char *what)
 	return err_set(a->e, -EINVAL, "%lu: %s", a->s.line, what);
 }
 
-/* {"name": "value", ...}, without __name__ ('*name' gets it). */
+/* Reads {"name": "value", ...} without __name__, which '*name' gets. */
 static int read_labels(struct answer *a, struct label *v, size_t *n, const char **name)
 {
 	int rc = json_scan_want(&a->s, JSON_SCAN_OBJECT, "\"metric\"", a->e);
@@ -88,7 +88,7 @@ static int read_metric(struct answer *a)
 	return 0;
 }
 
-/* [1.5, "2"]: behind the bracket. */
+/* Reads [1.5, "2"], after the bracket. */
 static int read_point(struct answer *a)
 {
 	double time_s, value;
@@ -103,7 +103,7 @@ static int read_point(struct answer *a)
 		return rc;
 	value = strtod(a->s.text, &end);
 	if (end == a->s.text || *end)
-		return prometheus_answer_bad(a, "a value is no number");
+		return prometheus_answer_bad(a, "a value is not a number");
 	rc = json_scan_want(&a->s, JSON_SCAN_ARRAY_END, "the end of a sample", a->e);
 	if (rc < 0 || !a->wanted)
 		return rc;
@@ -119,7 +119,7 @@ static int read_values(struct answer *a)
 	if (!a->has_series)
 		return prometheus_answer_bad(a, "a series has values before its labels");
 	rc = prometheus_answer_scan(a);
-	/* promtool prints this of a series of native histograms, and leaves out the histograms. */
+	/* promtool prints null for a series of native histograms, and leaves out the histograms. */
 	if (rc == JSON_SCAN_WORD && !strcmp(a->s.text, "null")) {
 		a->histograms = true;
 		return 0;
@@ -130,14 +130,14 @@ static int read_values(struct answer *a)
 		rc = read_point(a);
 	if (rc == JSON_SCAN_NUMBER)
 		return prometheus_answer_bad(a,
-			"values and times are in lists of their own, as /api/v1/export of "
-			"VictoriaMetrics gives them: ask /api/v1/query_range");
+			"values and times are in separate lists, as from VictoriaMetrics's "
+			"/api/v1/export: ask /api/v1/query_range");
 	if (rc >= 0 && rc != JSON_SCAN_ARRAY_END)
 		return prometheus_answer_bad(a, "a sample is not [time, \"value\"]");
 	return rc < 0 ? rc : 0;
 }
 
-/* 1 if there is no such key in a series; then nothing is read. */
+/* Returns 1 for a key that series do not have, without reading its value. */
 static int series_key(struct answer *a)
 {
 	const char *key = a->s.text;
@@ -154,7 +154,7 @@ static int series_key(struct answer *a)
 	return json_scan_skip(&a->s, JSON_SCAN_KEY, a->e);
 }
 
-/* Keys of an object, and its end; 'key' as series_key. */
+/* Reads the keys of an object, and its end; 'key' as series_key. */
 static int read_object(struct answer *a, int (*key)(struct answer *a))
 {
 	int rc;
@@ -170,7 +170,7 @@ static int read_object(struct answer *a, int (*key)(struct answer *a))
 	return rc < 0 ? rc : 0;
 }
 
-/* Series behind the bracket, and its end. */
+/* Reads the series after the bracket, and its end. */
 static int read_list(struct answer *a)
 {
 	int rc = 0;
@@ -199,11 +199,11 @@ static int check_type(struct answer *a)
 		if (!strcmp(a->s.text, others[i].type))
 			return prometheus_answer_bad(a, others[i].what);
 	if (rc >= 0 && strcmp(a->s.text, "matrix"))
-		return prometheus_answer_bad(a, "the result is no matrix of series");
+		return prometheus_answer_bad(a, "the result is not a matrix of series");
 	return rc < 0 ? rc : 0;
 }
 
-/* Of "data". What else the API answers is named, as far as its keys say it. */
+/* Keys of "data". Other kinds of answers are recognised by their keys and named. */
 static int data_key(struct answer *a)
 {
 	static const struct {
@@ -269,7 +269,7 @@ static void take_warning(struct answer *a)
 	import_note_partial(a->said, note);
 }
 
-/* "warnings" or "infos": a list of texts, one text, or null. */
+/* Reads "warnings" or "infos": a list of texts, one text, or null. */
 static int read_texts(struct answer *a, void (*take)(struct answer *a))
 {
 	int rc = prometheus_answer_scan(a);
@@ -281,11 +281,11 @@ static int read_texts(struct answer *a, void (*take)(struct answer *a))
 	while ((rc = prometheus_answer_scan(a)) == JSON_SCAN_STRING)
 		take(a);
 	if (rc >= 0 && rc != JSON_SCAN_ARRAY_END)
-		return prometheus_answer_bad(a, "a warning is no text");
+		return prometheus_answer_bad(a, "a warning is not a text");
 	return rc < 0 ? rc : 0;
 }
 
-/* Of VictoriaMetrics: a node that stores series did not answer. */
+/* VictoriaMetrics: a node that stores series did not answer. */
 static int read_partial(struct answer *a)
 {
 	int rc = prometheus_answer_scan(a);
@@ -343,7 +343,7 @@ static int read_envelope(struct answer *a)
 	return prometheus_answer_bad(a, "the answer has no \"data\" with a \"result\"");
 }
 
-/* An answer may have been saved whole, or only its data, result or series (jq, promtool). */
+/* A saved answer may be whole, or only its data, result or series (jq, promtool). */
 static int saved_key(struct answer *a)
 {
 	int rc = series_key(a);
@@ -364,11 +364,11 @@ static int read_saved(struct answer *a)
 		else if (rc == JSON_SCAN_OBJECT)
 			rc = read_object(a, saved_key);
 		else
-			return prometheus_answer_bad(a, "this is no answer of Prometheus");
+			return prometheus_answer_bad(a, "this is not an answer of Prometheus");
 		if (a->failed)
 			return rc;
 	}
-	return rc < 0 || a->some ? rc : prometheus_answer_bad(a, "there are no series in it");
+	return rc < 0 || a->some ? rc : prometheus_answer_bad(a, "the answer has no series");
 }
 
 static struct answer *answer_new(FILE *f, const char *metric, struct labels *labels,
@@ -425,7 +425,7 @@ int prometheus_answer_saved(FILE *f, const char *source, struct labels *labels,
 
 	if (rc >= 0 && a->failed)
 		rc = err_set(e, -EINVAL, "%s: the server answered with an error: %s", source,
-			*a->error ? a->error : "it says no more");
+			*a->error ? a->error : "without a reason");
 	else if (rc == -EINVAL && !a->take_failed && a->s.depth && feof(f))
 		rc = err_set(e, -EINVAL,
 			"%s:%lu: the file ends in the middle of an answer: save it again, whole",
@@ -445,7 +445,7 @@ void prometheus_answer_error(FILE *f, char *out, size_t size)
 	size_t n = fread(head, 1, sizeof(head) - 1, f);
 	FILE *again;
 
-	/* Error answers are short; what is longer is a page that says nothing to us. */
+	/* Error answers are short; a longer text is a page without useful content. */
 	head[n] = '\0';
 	for (char *p = head; *p; p++)
 		if (*p == '\n' || *p == '\r' || *p == '\t')

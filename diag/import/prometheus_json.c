@@ -1,8 +1,8 @@
-/* A saved answer of Prometheus's range query: what curl got from /api/v1/query_range, or what
- * 'promtool query range -o json' printed. Several may follow one another.
+/* Saved answers of Prometheus's range queries: from /api/v1/query_range by curl, or from 'promtool
+ * query range -o json'. Several may follow one another.
  *
- * Labels say what the member is when all series have been seen, so that samples wait in a temporary
- * file: they come one series after the other. */
+ * Series come one after another, and labels show the member only when all series are known, so
+ * samples wait in a temporary file. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -26,7 +26,8 @@ struct saved {
 	size_t room;
 };
 
-/* Parts of a range that were asked for one by one share the sample between them. */
+/* Is the sample known? Parts of a range that were queried separately share the sample at their
+ * border. */
 static bool prometheus_json_is_known(
 	struct saved *s, const struct waiting *w, int *rc, struct err *e)
 {
@@ -86,7 +87,7 @@ static int prometheus_json_give(
 	return rc;
 }
 
-/* After "NAME": has it this value? */
+/* Does this value follow "NAME": ? */
 static bool has_key(const char *head, const char *name, const char *value)
 {
 	for (const char *p = strstr(head, name); p; p = strstr(p, name)) {
@@ -128,8 +129,7 @@ int prometheus_json_read(FILE *f, const char *source, const struct import_option
 			?: prometheus_json_give(&s, sink, said, e)
 			?: labels_finish(s.labels, said, e);
 		if (!rc && !labels_count(s.labels))
-			rc = err_set(
-				e, -EINVAL, "there is no sample of the metrics that are wanted");
+			rc = err_set(e, -EINVAL, "there is no sample of the requested metrics");
 		if (rc)
 			err_prefix(e, rc, "%s", source);
 	}

@@ -1,15 +1,15 @@
-/* What exporters say to Prometheus (text format 0.0.4, and OpenMetrics), kept in a file:
+/* Output of exporters for Prometheus (text format 0.0.4, and OpenMetrics), saved to a file:
  *
- *     # time 1795357180              our own line: the time of the samples that follow it and have
- *     # TYPE disk_reads counter      none of their own; Unix seconds or ISO 8601
+ *     # time 1795357180              added by the user: the time of the samples that follow and
+ *     have no # TYPE disk_reads counter      time; Unix seconds or ISO 8601
  *     disk_reads_total{device="sda"} 1234
  *     disk_reads_total{device="sda"} 1234 1795357180000
  *
  * A sample's own time is in milliseconds (Prometheus) or seconds (OpenMetrics): numbers below 1e11
- * or with a point are seconds. Lines {__name__="disk_reads", ...} value time, of 'promtool tsdb
- * dump', are read as well.
+ * or with a point are seconds. Lines {__name__="disk_reads", ...} value time, from 'promtool tsdb
+ * dump', are also read.
  *
- * Which labels are member and groups is found out from the first samples, which wait until then. */
+ * Member and groups are chosen among the labels of the first samples, which wait for that. */
 #include <ctype.h>
 #include <errno.h>
 #include <math.h>
@@ -36,7 +36,7 @@ struct waiting {
 /* # TYPE and # UNIT of the family whose samples follow. */
 struct family {
 	char name[FAMILY_MAX + 1], type[16], unit[32];
-	bool declared[3]; /* itself, its _sum, its _count */
+	bool declared[3]; /* the family itself, its _sum, its _count */
 };
 
 struct text {
@@ -63,7 +63,7 @@ static char *skip_blanks(char *p)
 	return p + strspn(p, " \t");
 }
 
-/* A word of a comment line; '*p' moves behind it. */
+/* Reads a word of a comment line; moves '*p' after it. */
 static void word(char **p, char *out, size_t size)
 {
 	size_t n;
@@ -100,8 +100,8 @@ static int read_comment(struct text *t)
 	return 0;
 }
 
-/* A text in quotes, its escapes undone in place; '*p' is at the quote and moves behind the
- * other. */
+/* Reads a quoted text and unescapes it in place; '*p' is at the opening quote and moves after the
+ * closing one. */
 static char *quoted(char **p)
 {
 	char *start = ++*p, *out = start;
@@ -119,8 +119,8 @@ static char *quoted(char **p)
 	return start;
 }
 
-/* {name="value", ...}; '*p' is behind the brace. '*name' gets what is called __name__ or has no
- * value. */
+/* Reads {name="value", ...}; '*p' is after the brace. '*name' gets the label __name__, or the one
+ * without a value. */
 static int read_labels(struct text *t, char **p, char **name, struct label *v, size_t *n)
 {
 	for (;;) {
@@ -138,7 +138,8 @@ static int read_labels(struct text *t, char **p, char **name, struct label *v, s
 			*p += strcspn(*p, "= \t}");
 		}
 		if (!key || *p == key)
-			return prometheus_text_bad(t, "a label has no name, or its quote no end");
+			return prometheus_text_bad(
+				t, "a label has no name, or its quote is not closed");
 		value = skip_blanks(*p);
 		alone = *value != '=';
 		if (alone && !in_quotes)
@@ -173,7 +174,7 @@ static int read_labels(struct text *t, char **p, char **name, struct label *v, s
 	return 0;
 }
 
-/* A number that ends at a blank or the end of the line. */
+/* Reads a number that ends at a blank or the end of the line. */
 static bool prometheus_text_number(char **p, double *x)
 {
 	char *end;
@@ -186,7 +187,7 @@ static bool prometheus_text_number(char **p, double *x)
 	return true;
 }
 
-/* The sample's own time, or that of the line before; an exemplar may follow. */
+/* Reads the sample's own time, or takes that of the line "# time"; an exemplar may follow. */
 static int read_time(struct text *t, char *p, double *time_s)
 {
 	char *first;
@@ -197,8 +198,7 @@ static int read_time(struct text *t, char *p, double *time_s)
 		first = p;
 		if (!prometheus_text_number(&p, &x) || !isfinite(x) ||
 			(*skip_blanks(p) && *skip_blanks(p) != '#'))
-			return prometheus_text_bad(
-				t, "behind the value there must be a time, or nothing");
+			return prometheus_text_bad(t, "only a time may follow the value");
 		*time_s = fabs(x) < 1e11 || memchr(first, '.', (size_t)(p - first)) ? x : x / 1000;
 		return 0;
 	}
@@ -216,7 +216,7 @@ static bool ends_with(const char *text, size_t n, const char *end)
 	return n > m && !memcmp(text + n - m, end, m);
 }
 
-/* What the family's type says of this metric of it; an empty text if nothing. */
+/* Declares the metric from its family's type; an empty text if the type says nothing about it. */
 static void declaration(const struct family *f, const char *metric, char *out, size_t size)
 {
 	size_t n = strcspn(metric, "{"), name = strlen(f->name);
@@ -244,7 +244,7 @@ static void declaration(const struct family *f, const char *metric, char *out, s
 		snprintf(out, size, "%s kind=gauge%s", metric, unit);
 }
 
-/* A series is new: its metric is declared if this is the first one with it. */
+/* Declares the metric of a new series if this is the first one with it. */
 static int prometheus_text_declare(struct text *t, uint32_t series, struct err *e)
 {
 	const char *metric = labels_metric(t->labels, series);
@@ -263,7 +263,7 @@ static int prometheus_text_declare(struct text *t, uint32_t series, struct err *
 	return *text ? t->sink->metric(t->sink->ctx, text, e) : 0;
 }
 
-/* Gives away what has waited. */
+/* Passes on the waiting samples. */
 static int prometheus_text_flush(struct text *t)
 {
 	int rc = labels_decide(t->labels, t->said, t->e);
@@ -348,7 +348,7 @@ static int read_line(struct text *t)
 	return read_sample(t, p);
 }
 
-/* A first line that is "# HELP", "# TYPE" or "# time", or a sample with labels in braces. */
+/* The first line is "# HELP", "# TYPE" or "# time", or a sample with labels in braces. */
 bool prometheus_text_looks(const char *head, size_t size)
 {
 	size_t name;
@@ -398,15 +398,14 @@ int prometheus_text_read(FILE *f, const char *source, const struct import_option
 	} else {
 		rc = prometheus_text_flush(t) ?: labels_finish(t->labels, said, e);
 		if (!rc && !labels_count(t->labels))
-			rc = err_set(
-				e, -EINVAL, "there is no sample of the metrics that are wanted");
+			rc = err_set(e, -EINVAL, "there is no sample of the requested metrics");
 		if (rc)
 			lines_where(e, source, rc);
 	}
 	if (!rc && said && !said->form) {
 		form = labels_describe(t->labels);
 		said->form = alloc_format("Prometheus text, times %s: %zu series, %s",
-			t->line_times ? "in lines '# time'" : "behind the values",
+			t->line_times ? "in lines '# time'" : "after the values",
 			labels_count(t->labels), form);
 		free(form);
 	}

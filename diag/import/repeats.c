@@ -17,7 +17,7 @@ struct run {
 
 struct repeats_series {
 	double from_s, last_s, step_s, value;
-	struct run *runs; /* that have ended; RUNS_MAX of them */
+	struct run *runs; /* those that have ended, at most RUNS_MAX */
 	unsigned n, n_runs;
 	uint32_t text;
 };
@@ -48,7 +48,8 @@ static struct repeats_series *repeats_find(struct repeats *r, uint32_t series)
 	return &r->series[series];
 }
 
-/* Ends the run; 'time_s' begins the next one. Of too many the oldest are forgotten. */
+/* Ends the run; the next one begins at 'time_s'. If there are too many, the oldest are
+ * forgotten. */
 static void end_run(const struct repeats *r, struct repeats_series *s, double time_s)
 {
 	if (s->n >= (r->run ? r->run : RUN_LEAST)) {
@@ -71,15 +72,15 @@ static bool in_a_run(const struct repeats_series *s, double time_s)
 	return false;
 }
 
-/* The clock was put back by an hour within one text; a run that begins at the same time as the last
- * one is another host's. */
+/* Within one text the clock was put back by an hour. If a run begins at the same time as the last
+ * one, it is another host's. */
 static bool summer_ends(const struct repeats *r, const struct repeats_series *s, double time_s)
 {
 	return r->local && s->text == r->text && time_s > s->from_s + s->step_s &&
 		fabs(s->last_s + s->step_s - time_s - 3600) <= fmax(s->step_s, 60);
 }
 
-/* Goes on to another time than the last. */
+/* Advances the series to a new time. */
 static void repeats_advance(const struct repeats *r, struct repeats_series *s, double time_s)
 {
 	double passed = time_s - s->last_s;

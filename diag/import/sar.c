@@ -1,14 +1,14 @@
 /* The text of 'sar -d', and of 'sadf -d -- -d'. Several files may follow one another in one stream:
- * each of sar's begins with a line that has its host and date.
+ * each file of sar begins with a line that has its host and date.
  *
  *     Linux 6.1.0 (host1)  11/22/26  _x86_64_  (8 CPU)
  *
  *     14:19:39          DEV       tps     rkB/s ...
  *     14:19:40          sda      3.00     56.00 ...
  *
- * Rows have no date. A table that goes past midnight is a day further, and the next table is not:
- * 'sar -A' begins each at the same time. What follows 'LINUX RESTART' are tables of the time since.
- */
+ * Rows have no date. A table may continue after midnight, on the next day; the next table starts
+ * again at the file's beginning, as in 'sar -A'. Tables after 'LINUX RESTART' begin at that
+ * time. */
 #include <ctype.h>
 #include <errno.h>
 #include <math.h>
@@ -29,26 +29,26 @@ enum { FIELDS_MAX = 64, NAME_MAX_ = 64, TABLES_MAX = 256 };
 
 /* A point in a file's time. */
 struct moment {
-	int day, clock_s; /* since midnight; -1: not known */
+	int day, clock_s; /* since midnight; -1: unknown */
 };
 
 struct sar {
 	struct lines l;
 	struct sysstat *x;
 	char host[SYSSTAT_NAME_MAX];
-	struct moment from;  /* of the tables: the file's begin, or a restart */
-	struct moment *last; /* of the table's rows: in 'tables' */
+	struct moment from;  /* start of the tables: the file's beginning, or a restart */
+	struct moment *last; /* of the current table's rows: in 'tables' */
 	struct table {
 		char *names;
 		struct moment last;
 	} tables[TABLES_MAX]; /* since 'from' */
 	size_t n_tables;
-	size_t n, device; /* columns of the table, and which is the device's */
+	size_t n, device; /* columns of the table; index of the device's column */
 	char column[FIELDS_MAX][NAME_MAX_];
-	bool blank;          /* the line before was empty */
+	bool blank;          /* the previous line was empty */
 	bool table, slashes; /* inside a table of disks; a date was month/day/year */
 	bool local;          /* times had no zone */
-	bool iostat;         /* there are tables of iostat's */
+	bool iostat;         /* the file has tables of iostat */
 	struct err *e;
 };
 
@@ -61,7 +61,7 @@ static int sar_bad(struct sar *s, const char *what, const char *text)
 		what, clean);
 }
 
-/* Cuts the text at blanks. */
+/* Splits the text at blanks. */
 static size_t cut(char *text, char **field)
 {
 	size_t n = 0;
@@ -82,7 +82,7 @@ static void begin_tables(struct sar *s, struct moment from)
 	s->table = false;
 }
 
-/* The time of a row or of names, which continues from the table's last one: half a day back is past
+/* Advances to the time of a row or head: half a day before the table's last time is after
  * midnight. */
 static void go_to(struct moment *m, int clock_s)
 {
@@ -91,8 +91,7 @@ static void go_to(struct moment *m, int clock_s)
 	m->clock_s = clock_s;
 }
 
-/* The table of these names: the one that was there before, or a new one, which begins with the
- * others. */
+/* Finds the table with these names. A new one begins at the same time as the others. */
 static struct moment *find_table(struct sar *s, const char *names)
 {
 	struct table *t = s->tables;
@@ -116,20 +115,21 @@ static int sar_read_head(struct sar *s)
 	int day;
 
 	if (!n || n >= sizeof(s->host))
-		return sar_bad(s, "there is no host in brackets", s->l.text);
+		return sar_bad(s, "the line has no host in brackets", s->l.text);
 	memcpy(s->host, open + 1, n);
 	s->host[n] = '\0';
 	close++;
 	close += strspn(close, " \t");
 	if (sysstat_date(close, &day, &end) || (*end && !isspace((unsigned char)*end)))
-		return sar_bad(s, "this is no date as month/day/year or year-month-day", close);
+		return sar_bad(
+			s, "this is not a date such as month/day/year or year-month-day", close);
 	s->slashes |= memchr(close, '/', (size_t)(end - close)) != NULL;
 	begin_tables(s, (struct moment){day, -1});
 	sysstat_begin(s->x);
 	return 0;
 }
 
-/* A line of names: is it of the table of disks? */
+/* A line of names: does it begin the table of disks? */
 static int read_names(struct sar *s, char **field, size_t n)
 {
 	s->table = false;
@@ -141,7 +141,7 @@ static int read_names(struct sar *s, char **field, size_t n)
 	s->n = n;
 	for (size_t i = 0; i < n && s->table; i++) {
 		if (strlen(field[i]) >= NAME_MAX_)
-			return sar_bad(s, "this is no name of a column", field[i]);
+			return sar_bad(s, "this is not the name of a column", field[i]);
 		strcpy(s->column[i], field[i]);
 	}
 	return 0;
@@ -150,7 +150,8 @@ static int read_names(struct sar *s, char **field, size_t n)
 static int read_values(struct sar *s, char **field, size_t n, double time_s)
 {
 	if (n != s->n)
-		return sar_bad(s, "the row has not as many columns as the names above", field[0]);
+		return sar_bad(s, "the row and the names above differ in their number of columns",
+			field[0]);
 	for (size_t i = 0; i < n; i++) {
 		char *end;
 		double value;
@@ -160,7 +161,7 @@ static int read_values(struct sar *s, char **field, size_t n, double time_s)
 			continue;
 		value = strtod(field[i], &end);
 		if (end == field[i] || *end || !isfinite(value))
-			return sar_bad(s, "this is no number with a decimal point", field[i]);
+			return sar_bad(s, "this is not a number with a decimal point", field[i]);
 		rc = sysstat_sample(
 			s->x, s->host, field[s->device], s->column[i], time_s, s->l.n, value, s->e);
 		if (rc)
@@ -169,7 +170,7 @@ static int read_values(struct sar *s, char **field, size_t n, double time_s)
 	return 0;
 }
 
-/* Rows of values hold a number; names stand behind an empty line. */
+/* Rows of values have a number; names follow an empty line. */
 static bool all_names(char **field, size_t n)
 {
 	char *end;
@@ -199,10 +200,11 @@ static int read_row(struct sar *s)
 	s->iostat |= !strncmp(s->l.text, "Device", 6) || !strncmp(s->l.text, "avg-cpu:", 8);
 	if (sysstat_clock(s->l.text, &clock_s, &rest) || !isspace((unsigned char)*rest))
 		return s->table || !*s->host
-			? sar_bad(s, "the line begins with no time of day", s->l.text)
+			? sar_bad(s, "the line does not begin with a time of day", s->l.text)
 			: 0;
 	if (!*s->host)
-		return sar_bad(s, "there was no line with host and date", s->l.text);
+		return sar_bad(
+			s, "the line with host and date is missing before this one", s->l.text);
 	if (strstr(rest, "LINUX RESTART")) {
 		struct moment from = *s->last;
 
@@ -228,7 +230,7 @@ static int read_row(struct sar *s)
 	return read_values(s, field, n, s->last->day * 86400.0 + clock_s);
 }
 
-/* A row without the end of its line may lack columns or digits: it is left out. */
+/* A row without a newline may lack columns or digits: it is left out. */
 static bool cut_off(const struct sar *s, struct import_said *said)
 {
 	if (!s->l.open || !s->table || !*s->l.text || *s->l.text == '#' ||
@@ -283,7 +285,7 @@ int sar_read(FILE *f, const char *source, const struct import_options *o,
 	return sar_read_all(f, source, o, sink, said, e, read_row, "text of sar -d", SAR_ADVICE);
 }
 
-/* "# hostname;interval;timestamp;DEV;tps;...": s->column gets all of them. */
+/* "# hostname;interval;timestamp;DEV;tps;...": s->column gets all names. */
 static int sadf_names(struct sar *s, char *text)
 {
 	char *field;
@@ -292,7 +294,7 @@ static int sadf_names(struct sar *s, char *text)
 	s->table = false;
 	while ((field = strsep(&text, ";"))) {
 		if (s->n == FIELDS_MAX || strlen(field) >= NAME_MAX_)
-			return sar_bad(s, "these are no names of columns", field);
+			return sar_bad(s, "these are not names of columns", field);
 		if (!strcmp(field, "DEV")) {
 			s->table = true;
 			s->device = s->n;
@@ -316,14 +318,15 @@ static int bad_time(struct sar *s, const char *text)
 	text_clean(text, clean, sizeof(clean));
 	if (zone && isalpha((unsigned char)zone[1]))
 		return err_set(s->e, -EINVAL,
-			"%lu: the time zone of '%s' is not known, or means several; write the file "
+			"%lu: the time zone of '%s' is unknown or ambiguous; write the file "
 			"in UTC by '" SADF_ADVICE "'",
 			s->l.n, clean);
 	return err_set(s->e, -EINVAL,
-		"%lu: this is no time: '%s'; write the file by '" SADF_ADVICE "'", s->l.n, clean);
+		"%lu: this is not a time: '%s'; write the file by '" SADF_ADVICE "'", s->l.n,
+		clean);
 }
 
-/* A Unix time needs none. */
+/* A Unix time needs no zone. */
 static bool has_zone(const char *text)
 {
 	const char *clock = strchr(text, ':');
@@ -362,7 +365,8 @@ static int sadf_row(struct sar *s)
 		value = strtod(field[i], &end);
 		if (end == field[i] || *end || !isfinite(value))
 			return err_set(s->e, -EINVAL,
-				"%lu: column %zu is no number with a decimal point", s->l.n, i + 1);
+				"%lu: column %zu is not a number with a decimal point", s->l.n,
+				i + 1);
 		rc = sysstat_sample(s->x, field[0], field[s->device], s->column[i], time_s, s->l.n,
 			value, s->e);
 		if (rc)

@@ -12,8 +12,9 @@
 #include "diag/import/lines.h"
 #include "harness/base/alloc.h"
 
-/* A disk without requests has waited 0 ms, which says nothing. Sizes and rates are what was asked
- * of the disk. Queue and utilization are rate times latency: they would blame a busy disk. */
+/* 'zero=missing': a disk without requests has waited 0 ms, which has no meaning. Sizes and rates
+ * are the load on the disk. Queue and utilization are rate times latency: they would blame a busy
+ * disk. */
 static const struct known {
 	const char *name, *other, *declaration;
 } known[] = {
@@ -65,12 +66,12 @@ struct sysstat {
 	struct labels *labels;
 	bool declared[N_KNOWN];
 	uint64_t given;
-	/* Of the host whose samples come now. */
+	/* The host of the current samples. */
 	char host[SYSSTAT_NAME_MAX];
 	double last_s;
 	struct jumps {
 		uint64_t n;
-		unsigned long line; /* of the first */
+		unsigned long line; /* of the first place */
 	} back, gaps;
 };
 
@@ -125,7 +126,7 @@ static void jump(struct jumps *j, unsigned long line)
 		j->line = line;
 }
 
-/* A clock that was set, files in the wrong order, or a date that was misread. */
+/* Notices a clock that was set, files in the wrong order, or a misread date. */
 static void watch_time(struct sysstat *x, const char *host, double time_s, unsigned long line)
 {
 	if (strcmp(x->host, host))
@@ -171,8 +172,7 @@ int sysstat_finish(
 	struct sysstat *x, const char *source, const char *form, const char *advice, struct err *e)
 {
 	if (!x->given)
-		return err_set(
-			e, -EINVAL, "%s: there is no disk in it; write it by '%s'", source, advice);
+		return err_set(e, -EINVAL, "%s: it has no disks; write it by '%s'", source, advice);
 	if (x->said && !x->said->form)
 		x->said->form = alloc_format(
 			"%s: member is the disk, group the host; %zu series of a disk "
@@ -184,7 +184,7 @@ int sysstat_finish(
 			x->back.n, x->back.line);
 	if (x->gaps.n)
 		import_note(x->said,
-			"places where a host's time goes on by more than a day: %" PRIu64
+			"gaps of more than a day in a host's times: %" PRIu64
 			", the first at line %lu",
 			x->gaps.n, x->gaps.line);
 	return labels_finish(x->labels, x->said, e) ? lines_where(e, source, -EINVAL) : 0;

@@ -1,4 +1,4 @@
-/* Parses dates, times and zones as tables write them. */
+/* Parses dates, times and zones in tables. */
 #include <errno.h>
 #include <math.h>
 #include <string.h>
@@ -11,7 +11,7 @@ struct text {
 	const char *p, *end;
 };
 
-/* Exactly 'digits' of them. */
+/* Exactly 'digits' digits. */
 static bool take_number(struct text *t, int digits, int *value)
 {
 	*value = 0;
@@ -35,8 +35,8 @@ static bool time_take(struct text *t, char c)
 	return there;
 }
 
-/* Days from 1970-01-01 in the Gregorian calendar. Years begin in March here, so that the day that
- * leap years add is the last one. */
+/* Days from 1970-01-01 in the Gregorian calendar. Years begin in March here, so that the leap day
+ * is the last one. */
 static int64_t days(int year, int month, int day)
 {
 	int y = year - (month <= 2), m = (month + 9) % 12;
@@ -59,7 +59,7 @@ static bool take_date(struct text *t, int64_t *day)
 	return true;
 }
 
-/* hh:mm, with seconds and their fraction if they are there. */
+/* hh:mm, optionally with seconds and their fraction. */
 static bool take_clock(struct text *t, int *seconds, double *fraction)
 {
 	int h, m, s = 0;
@@ -102,7 +102,7 @@ static const struct zone {
 	{"EST", -300}, {"EDT", -240}, {"MST", -420}, {"MDT", -360}, {"PDT", -420}, {"AKST", -540},
 	{"AKDT", -480}, {"HST", -600}, {"HDT", -540}, {"SST", -660}};
 
-/* Nothing, an abbreviation, +hh, +hhmm, +hh:mm. */
+/* Nothing, an abbreviation, +hh, +hhmm or +hh:mm. */
 static bool take_zone(struct text *t, int *offset_s)
 {
 	int sign, h, m = 0;

@@ -61,7 +61,7 @@ refused() {
 	local code=$?
 	[ $code -eq 2 ] && [ ! -s out ] && [ "$(wc -l <err)" -eq 1 ] && grep -q "^culprit diagnose: bad.csv:$(($# + 1)): .*$what" err || { echo "code $code"; cat err; return 1; }
 }
-check "a value that is not a number" refused "value '12x' is no decimal number" 1,a,m,1 2,a,m,12x
+check "a value that is not a number" refused "value '12x' is not a decimal number" 1,a,m,1 2,a,m,12x
 check "an infinite value counts as missing" refused "" 1,a,m,inf 2,a,m,12x
 check "a hexadecimal value" refused "value '0x10'" 1,a,m,0x10
 check "a value that is too large" refused "value '1e999'" 1,a,m,1e999
@@ -76,7 +76,7 @@ check "a name that is not UTF-8" refused "cannot name a member" "1,$(printf 'a\3
 check "the message is valid UTF-8" bash -c "iconv -f utf-8 -t utf-8 err >/dev/null"
 check "a metric called any" refused "called 'any'" 1,a,any,1
 check "an open quote" refused "quote is not closed" '1,"a,m,1'
-check "a quote in the middle" refused "quote where none can be" '1,a"b",m,1'
+check "a quote in the middle" refused "a misplaced quote" '1,a"b",m,1'
 head_refused() { printf '%s\n1,a,m,1\n' "$2" >bad.csv; "$culprit" diagnose --csv bad.csv --detector peer-robust 2>err; [ $? -eq 2 ] && grep -q "bad.csv:1: .*$1" err || { cat err; return 1; }; }
 check "metrics without values" head_refused "none of values" time,server,metric,vlaue
 check "a missing column" head_refused "no column of times.* the columns are 'server', 'metric', 'value'" server,metric,value

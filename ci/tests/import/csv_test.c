@@ -1,4 +1,4 @@
-/* What the reader of CSV makes of tables: each form's samples, and what is refused. */
+/* Tests the reader of CSV: the samples of each form, and refusals. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,7 +15,7 @@
 #include "harness/base/alloc.h"
 #include "harness/base/auto.h"
 
-/* A sink that writes what comes to a text: "group/member metric time value" a line. */
+/* A sink that writes its input to a text: "group/member metric time value" in each line. */
 struct seen {
 	FILE *f;
 	char *text;
@@ -91,7 +91,7 @@ static void clear(struct seen *s)
 	import_said_clear(&s->said);
 }
 
-/* That 'text' gives the samples 'want', and that the said form contains 'form'. */
+/* Expects that 'text' gives the samples 'want', and that the described form contains 'form'. */
 static void gives(
 	const char *text, const struct import_options *o, const char *want, const char *form)
 {
@@ -132,7 +132,7 @@ static void long_form(void **state)
 		"s1 r 0 1\ns2 r 0 none\ns1 w 1.5 -20\n",
 		"long CSV: time in column 'time' (numbers are s), member in 'server', metric in "
 		"'metric', value in 'value'");
-	/* The disk is the member, its host and rack are groups; what else there is is not read. */
+	/* The disk is the member, its host and rack are groups; other columns are not read. */
 	gives("metric,disk,value,firmware,host,time_ms,rack\nr,a,1,F1,h1,1000,x\nr,a,2,F1,h2,1000,"
 	      "x\nr,a,3,,h1,2000,x\n",
 		NULL, "x/h1/a r 1 1\nx/h2/a r 1 2\nx/h1/a r 2 3\n",
@@ -142,12 +142,12 @@ static void long_form(void **state)
 	gives("time,server,metric,value\n0,s,r,1\n0,s,w,2\n1,s,r,3\n1,s,w,4\n", &writes,
 		"s w 0 2\ns w 1 4\n", "long CSV");
 	gives("time,server,metric,value\n0,s,r,1\n", &writes, "", "long CSV");
-	/* The same member written in other ways. */
+	/* The same member, written in different ways. */
 	gives("time,server,metric,value\n0,s,r,1\n1,\"s\",r,2\n2, s ,r, 3 \n\"3\",s,r,\"4\"\n",
 		NULL, "s r 0 1\ns r 1 2\ns r 2 3\ns r 3 4\n", "long CSV");
 }
 
-static void one_column_a_metric(void **state)
+static void a_column_for_each_metric(void **state)
 {
 	const char *const only[] = {"w"};
 	const struct import_options writes = {.metrics = only, .n_metrics = 1},
@@ -174,15 +174,15 @@ static void one_column_a_metric(void **state)
 	assert_int_equal(take(&s, text, strlen(text), "x", &find_out), 0);
 	assert_int_equal(s.said.n_notes, 1);
 	assert_string_equal(s.said.notes[0],
-		"column 'remark' is not read: it is no number ('X'). If it groups members, name it "
+		"column 'remark' is not read: 'X' is not a number. If it groups members, name it "
 		"by --group");
 	assert_int_equal(s.said.samples, 3);
 	clear(&s);
 	/* A table without numbers. */
 	refuses("time,disk,r,w\n0,a,10m,1G\n", NULL,
-		"x.csv:2: value '1G' of column 'w' is no decimal number (a number with a unit?");
+		"x.csv:2: value '1G' of column 'w' is not a decimal number (a number with a unit?");
 	refuses("time,disk,r\n0,a,1\n1,a,slow\n", NULL,
-		"x.csv:3: value 'slow' of column 'r' is no decimal number");
+		"x.csv:3: value 'slow' of column 'r' is not a decimal number");
 	refuses("time,disk,model\n0,a,X\n",
 		&(struct import_options){.metrics = only, .n_metrics = 1},
 		"x.csv:1: there is no column 'w'; the columns are 'time', 'disk', 'model'");
@@ -200,7 +200,7 @@ static void usual_names_are_members(void **state)
 		snprintf(form, sizeof(form), "member in '%s', metric in column 'r'", names[i]);
 		gives(text, NULL, "a r 0 1\nb r 0 2\n", form);
 	}
-	/* A number that names a member is no sample. */
+	/* A number that names a member is not a sample. */
 	gives("time,host,osd_id,r\n0,h1,0,1\n0,h2,1,2\n", NULL, "h1/0 r 0 1\nh2/1 r 0 2\n",
 		"member in 'osd_id', groups in 'host'");
 	gives("time,machine,disk_name,r\n0,h1,a,1\n", NULL, "h1/a r 0 1\n", "groups in 'machine'");
@@ -230,20 +230,20 @@ static void wide_form(void **state)
 		"wide CSV");
 	gives("time,a,b\n0,+Inf,2\n1,-Infinity,\"inf\"\n", NULL,
 		"a read_ms 0 none\nb read_ms 0 2\na read_ms 1 none\nb read_ms 1 none\n", "wide");
-	/* A text that names members; without a name that is known for it. */
+	/* A text that names members, in a column with an unknown name. */
 	refuses("time,thing,a\n0,x,1\n", NULL,
-		"x.csv:2: value 'x' of column 'thing' is no decimal number; if it names members "
+		"x.csv:2: value 'x' of column 'thing' is not a decimal number; if it names members "
 		"(disks, hosts ...), give --member 'thing', or --group if it groups them");
 	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
 		snprintf(text, sizeof(text), "time,a\n0,%s\n", units[i]);
 		snprintf(want, sizeof(want),
-			"x.csv:2: value '%s' of column 'a' is no decimal number (a number with a "
+			"x.csv:2: value '%s' of column 'a' is not a decimal number (a number with a "
 			"unit? Write the number alone, in one unit for the column; its name ends "
 			"with it: _s, _ms, _us, _ns, _bytes, _pct)",
 			units[i]);
 		refuses(text, NULL, want);
 	}
-	refuses("time\n0\n", NULL, "x.csv:1: there is no column of values beside the times");
+	refuses("time\n0\n", NULL, "x.csv:1: there is no column of values, only the times");
 }
 
 static void separators_quotes_and_ends(void **state)
@@ -261,8 +261,8 @@ static void separators_quotes_and_ends(void **state)
 	refuses("time,a\n0,1\n\n0,\"1\n\n\n", NULL, "x.csv:4: a quote is not closed");
 	refuses("time,a\n\"0\n\",1\n", NULL, "x.csv:2: time '0\\n' is neither");
 	refuses("time,a,b\n0,1,\"2\n\"\n", NULL, "x.csv:2: value '2\\n' of column 'b'");
-	refuses("time,a\n0,\"1\"\n0,\"1\"2\n", NULL, "x.csv:3: a quote where none can be");
-	refuses("time,a\n0,1\"\n", NULL, "x.csv:2: a quote where none can be");
+	refuses("time,a\n0,\"1\"\n0,\"1\"2\n", NULL, "x.csv:3: a misplaced quote");
+	refuses("time,a\n0,1\"\n", NULL, "x.csv:2: a misplaced quote");
 	refuses("time,a\n0,1\n1,1e301\n", NULL, "x.csv:3: too much of it");
 	refuses("time,refused\n0,1\n", NULL, "x.csv:2: no such member");
 	refuses("time,a,b\n0,1\n", NULL, "x.csv:2: fewer fields than the head has: 2, not 3");
@@ -270,7 +270,8 @@ static void separators_quotes_and_ends(void **state)
 	refuses("\n\n", NULL, "x.csv:3: it is empty");
 }
 
-/* That 'text' gives the samples 'want', and a note with 'note'; 'partial' too if it is said. */
+/* Expects that 'text' gives the samples 'want' and a note with 'note'; 'partial': also partial
+ * data. */
 static void notes(const char *text, const char *want, const char *note, bool partial)
 {
 	struct seen s;
@@ -297,10 +298,10 @@ static void tables_of_other_programs(void **state)
 		"h read 0 1\nh read 1 2\n", "one column a metric");
 	refuses("time,host,metric,reading\n0,h,r,1\n", NULL,
 		"x.csv:1: there is a column 'metric' of metrics, but none of values");
-	/* Numbers of tables and members are no samples. */
+	/* Numbers of tables and members are not samples. */
 	gives("#group,false\n,result,table,_time,host,read\n,,3,0,h,1\n,,4,0,g,2\n", NULL,
 		"h read 0 1\ng read 0 2\n", "metric in column 'read'");
-	/* psql, and what it draws. */
+	/* psql, with its decoration. */
 	gives(" time | device | await \n------+--------+-------\n    0 | sda    |   1.5\n"
 	      "    1 | sda    |     2\n(2 rows)\n\n",
 		NULL, "sda await 0 1.5\nsda await 1 2\n", "metric in column 'await'");
@@ -313,7 +314,7 @@ static void tables_of_other_programs(void **state)
 		"column 'osd_id' is not read: its name is one of members", false);
 }
 
-static void tables_in_a_row(void **state)
+static void tables_may_follow_one_another(void **state)
 {
 	static const char more[] = "time,disk,read\n0,a,1\n\n#datatype,long,string\n";
 	char text[300];
@@ -329,7 +330,7 @@ static void tables_in_a_row(void **state)
 	notes(text, "a read 0 1\n", "ends with an error at line 5: it is late", true);
 	snprintf(text, sizeof(text), "%stime,host,read\n0,h,1\n", more);
 	refuses(text, NULL, "x.csv:5: another table begins here, with other columns");
-	/* Members of a wide table have no metric of their own. */
+	/* Members of a wide table have no name for their metric. */
 	refuses("time,a,b\n0,1,2\ntime,c,d\n0,3,4\n", NULL, "x.csv:3: another table begins");
 }
 
@@ -342,7 +343,7 @@ static void zones_and_jumps(void **state)
 	      "1970-01-02 00:00:00Z,CET,c,3\n",
 		NULL, "a read 82800 1\nb read 104400 2\nc read 86400 3\n", "member in 'disk'");
 	refuses("time,tz,disk,read\n1970-01-02 00:00:00,CST,a,1\n", NULL,
-		"x.csv:2: zone 'CST' is not known, or means several");
+		"x.csv:2: zone 'CST' is unknown or ambiguous");
 	refuses("date,time,disk,read\n1970-01-02,00:00:00,a,1\n", NULL,
 		"x.csv:2: time '00:00:00' is neither a number nor of ISO 8601 "
 		"(2026-11-22T14:00:00Z); write date and time in one column");
@@ -351,7 +352,7 @@ static void zones_and_jumps(void **state)
 		"rows whose time is before that of their series' last row: 2, the first at line 4",
 		false);
 	notes("time,disk,read\n0,a,1\n86401,a,1\n", "a read 0 1\na read 86401 1\n",
-		"goes on by more than a day: 1, the first at line 3", false);
+		"gaps of more than a day in a series: 1, the first at line 3", false);
 }
 
 static void heads_of_collectl(void **state)
@@ -375,13 +376,13 @@ static void heads_of_collectl(void **state)
 	refuses("#Date,Time,[DSK:sda]RdWait\n20261121,00:00:00,7\n", NULL,
 		"x.csv:1: this is output of collectl with dates and times in two columns; print it "
 		"with collectl -P -oU --sep ,");
-	/* A comment with a separator is none of this. */
+	/* A comment with a separator is not a head. */
 	gives("# read, in ms\ntime,a\n0,1\n", NULL, "a read_ms 0 1\n", "wide");
 	gives("#group,false\n#default,x\ntime,a\n0,1\n", NULL, "a read_ms 0 1\n", "wide");
 }
 
-/* A table of 4 times: at each the rows that follow a time, "TIME,ROW"; a '#' in a row is a digit
- * that grows with time. */
+/* Makes a table of 4 times: after each time the rows "TIME,ROW"; a '#' in a row is a digit that
+ * grows with time. */
 static char *table(const char *head, const char *const rows[])
 {
 	size_t size;
@@ -400,8 +401,8 @@ static char *table(const char *head, const char *const rows[])
 	return text;
 }
 
-/* That the key of a table is as 'form' says, and that its first samples are 'want'; 'note' begins
- * the first note, or NULL: there is none. */
+/* Expects that the key of a table is described by 'form' and that its samples begin with 'want';
+ * 'note' is contained in the first note, or NULL: no note. */
 static void keys(const char *head, const char *const rows[], const struct import_options *o,
 	const char *want, const char *form, const char *note)
 {
@@ -437,11 +438,11 @@ static void a_key_distinguishes_rows(void **state)
 		"h1/sda read_ms 0 1\nh1/sdb read_ms 0 2\nh2/sda read_ms 0 3\n",
 		"member in 'name', groups in 'host', metric in column 'read_ms'",
 		"8 of 16 rows repeat a time of their series; 'name' separates them: member in "
-		"'name', groups in 'host' (--member and --group say otherwise)");
-	/* Where no time repeats, a name is only a name. */
+		"'name', groups in 'host' (--member and --group change this)");
+	/* If no time repeats, a name is only a name. */
 	keys("host,name,read_ms", ROWS("h1,mail,1", "h2,web,2"), NULL, "h1 read_ms 0 1\n",
 		"member in 'host', metric", "column 'name' is not read");
-	/* Reads and writes are their own series, compared with their like. */
+	/* Reads and writes are separate series, compared among themselves. */
 	keys("host,disk,op,metric,value",
 		ROWS("h1,a,read,ms,2", "h1,a,write,ms,20", "h1,b,read,ms,3", "h1,b,write,ms,30"),
 		NULL, "read/h1/a ms 0 2\nwrite/h1/a ms 0 20\nread/h1/b ms 0 3\n",
@@ -449,11 +450,11 @@ static void a_key_distinguishes_rows(void **state)
 	keys("host,op,ms", ROWS("h1,read,2", "h1,write,20", "h2,read,3", "h2,write,30"), NULL,
 		"read/h1 ms 0 2\nwrite/h1 ms 0 20\n", "member in 'host', groups in 'op'",
 		"'op' separates");
-	/* Two hosts of one name. */
+	/* Two hosts with the same name. */
 	keys("site,host,ms", ROWS("A,h1,2", "A,h2,20", "B,h1,3", "B,h2,30"), NULL,
 		"A/h1 ms 0 2\nA/h2 ms 0 20\nB/h1 ms 0 3\n", "member in 'host', groups in 'site'",
 		"'site' separates");
-	/* Numbers as well, if they are the same ones at each time. */
+	/* Also numbers, if they are the same ones at each time. */
 	keys("host,slot,ms", ROWS("h1,0,1.5", "h1,1,2", "h1,2,3", "h2,0,4", "h2,1,5", "h2,2,6"),
 		NULL, "h1/0 ms 0 1.5\nh1/1 ms 0 2\nh1/2 ms 0 3\nh2/0 ms 0 4\n",
 		"member in 'slot', groups in 'host', metric in column 'ms'", "'slot' separates");
@@ -463,16 +464,16 @@ static void a_key_distinguishes_rows(void **state)
 			"h2,a,write,6", "h2,b,read,7", "h2,b,write,8"),
 		NULL, "read/h1/a ms 0 1\nwrite/h1/a ms 0 2\nread/h1/b ms 0 3\n",
 		"member in 'name', groups in 'op', 'host'", "'name', 'op' separates");
-	/* The member that the user names stays. */
+	/* The member named by the user stays. */
 	keys("host,name,ms", ROWS("h1,a,1", "h1,b,2"), &(struct import_options){.member = "host"},
 		"a/h1 ms 0 1\nb/h1 ms 0 2\n", "member in 'host', groups in 'name'", "'name'");
-	/* Metrics in their own rows are no repeats. */
+	/* Metrics in separate rows are not repeats. */
 	keys("host,job,r,w", ROWS("h1,x,1,", "h1,y,,2"), NULL, "h1 r 0 1\n",
 		"member in 'host', metric", "column 'job' is not read");
 }
 
-/* The rows of a series one after the other, as InfluxDB's, whose names are in comments. */
-static void keys_of_series_in_turn(void **state)
+/* The rows of one series after those of another, as from InfluxDB, with names in comments. */
+static void keys_of_series_one_after_another(void **state)
 {
 	const char *text = "#datatype,string,long,dateTime:RFC3339,double,string,string,string\n"
 			   "#default,_result,,,,,,\n"
@@ -499,7 +500,7 @@ static void keys_of_series_in_turn(void **state)
 	clear(&s);
 }
 
-static void repeats_that_nothing_separates(void **state)
+static void repeats_that_no_column_separates(void **state)
 {
 	const struct import_options rack = {.group = {"rack"}}, settled = {.settled = true};
 	struct seen s;
@@ -511,20 +512,20 @@ static void repeats_that_nothing_separates(void **state)
 	unclear("host,ms", ROWS("h1,1", "h1,2", "h2,3"), NULL,
 		"x.csv:1: 4 of 12 rows repeat a time of their series, and no column separates "
 		"them: keep one row for each time, or name key columns by --member and --group");
-	/* Neither measured numbers nor a text that never comes again. */
+	/* Neither measured numbers nor a text that never recurs separate rows. */
 	unclear("host,depth,id,ms", ROWS("h1,#,x#1,1.5", "h1,3,x#2,2.5"), NULL,
 		"x.csv:1: 4 of 8 rows repeat a time of their series, and no column separates them; "
 		"tried 'depth', 'id': keep one");
 	/* The user has chosen. */
 	unclear("rack,host,name,ms", ROWS("r,h1,a,1", "r,h1,b,2"), &rack,
-		"x.csv:1: 4 of 8 rows repeat a time of their series; what separates them is in "
+		"x.csv:1: 4 of 8 rows repeat a time of their series, separated by "
 		"'name': add it by --group, or name it by --member");
 	/* A wide table has no key of rows. */
 	unclear("thing,ms", ROWS("a,1", "b,2"), NULL,
-		"x.csv:1: 4 of 8 rows repeat a time; what separates them is in 'thing': if that "
+		"x.csv:1: 4 of 8 rows repeat a time, separated by 'thing': if that "
 		"names members (disks, hosts ...), give it by --member, or by --group if it groups "
 		"them");
-	/* The same row twice is one; and a few are bearable. */
+	/* Identical rows count once; a few repeats are tolerated. */
 	keys("host,ms", ROWS("h1,#", "h1,#"), NULL, "h1 ms 0 1\nh1 ms 0 1\nh1 ms 1 2\n",
 		"member in 'host'", NULL);
 	f = alloc_text(&text, &size);
@@ -542,7 +543,7 @@ static void repeats_that_nothing_separates(void **state)
 	/* A later piece of a file keeps its key. */
 	unclear("host,name,ms", ROWS("h1,a,1", "h1,b,2", "h2,a,1", "h2,b,2", "h3,a,1", "h3,b,2"),
 		&settled,
-		"x.csv:1: 12 of 24 rows repeat a time of their series; what separates them is in "
+		"x.csv:1: 12 of 24 rows repeat a time of their series, separated by "
 		"'name'");
 }
 
@@ -555,7 +556,7 @@ static void times(void **state)
 	(void)state;
 	gives("time_us,a\n1500000,1\n", NULL, "a read_ms 1.5 1\n", "are us");
 	gives("TIME_NS,a\n1700000000123000000,1\n", NULL, "a read_ms 1700000000.123 1\n", "ns");
-	/* Said by the name: not guessed. */
+	/* The unit is in the name: not guessed. */
 	gives("time_s,a\n1700000000123,1\n", NULL, "a read_ms 1700000000123 1\n", "are s");
 	gives("date,a\n2026-11-22T14:00:00Z,1\n\"2026-11-22 15:00:01.5+01:00\",2\n", NULL,
 		"a read_ms 1795356000 1\na read_ms 1795356001.5 2\n", "wide");
@@ -583,7 +584,7 @@ static void heads_are_refused(void **state)
 	refuses("0,1.5,2\n", NULL,
 		"x.csv:1: the first line must name the columns, such as 'time,host,disk,read_ms'; "
 		"it holds '0', '1.5', '2'");
-	/* Equal values are no columns that stand twice. */
+	/* Equal values are not columns that occur twice. */
 	refuses("2026-11-22T14:00:00Z,h1,sda,7,7\n", NULL,
 		"x.csv:1: the first line must name the columns");
 	refuses("0, 7872059, 0, 4096, 0\n100, 7166968, 1, 4096, 4096\n", NULL,
@@ -623,7 +624,7 @@ static void names_are_checked(void **state)
 	name[201] = '\0';
 	snprintf(text, sizeof(text), "time,server,value\n0,%s,1\n", name);
 	refuses(text, NULL, "x.csv:2: 'nnnn");
-	/* In the wide form the group and the member may each be that long. */
+	/* In the wide form group and member may each have this length. */
 	name[200] = '\0';
 	snprintf(text, sizeof(text), "time,%s/%s\n0,1\n", name, name);
 	assert_int_equal(take(&s, text, strlen(text), "x", &find_out), 0);
@@ -631,7 +632,7 @@ static void names_are_checked(void **state)
 	snprintf(text, sizeof(text), "time,%s/%sn\n0,1\n", name, name);
 	refuses(text, NULL, "x.csv:2: 'nnnn");
 	assert_int_equal(take(&s, "time,a\n0,1\0002\n", 13, "x.csv", &find_out), -EINVAL);
-	assert_string_equal(s.e.text, "x.csv:2: there is a zero byte in it");
+	assert_string_equal(s.e.text, "x.csv:2: the row has a zero byte");
 	clear(&s);
 }
 
@@ -639,17 +640,17 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(long_form),
-		cmocka_unit_test(one_column_a_metric),
+		cmocka_unit_test(a_column_for_each_metric),
 		cmocka_unit_test(usual_names_are_members),
 		cmocka_unit_test(wide_form),
 		cmocka_unit_test(separators_quotes_and_ends),
 		cmocka_unit_test(heads_of_collectl),
 		cmocka_unit_test(tables_of_other_programs),
-		cmocka_unit_test(tables_in_a_row),
+		cmocka_unit_test(tables_may_follow_one_another),
 		cmocka_unit_test(zones_and_jumps),
 		cmocka_unit_test(a_key_distinguishes_rows),
-		cmocka_unit_test(keys_of_series_in_turn),
-		cmocka_unit_test(repeats_that_nothing_separates),
+		cmocka_unit_test(keys_of_series_one_after_another),
+		cmocka_unit_test(repeats_that_no_column_separates),
 		cmocka_unit_test(times),
 		cmocka_unit_test(heads_are_refused),
 		cmocka_unit_test(names_are_checked),

@@ -1,5 +1,5 @@
-/* Series that the reader of CSV tells apart though no time repeats, and repeats that begin behind
- * what it looks at ahead. */
+/* Tests series that the reader of CSV separates although no time repeats, and repeats that begin
+ * after the part that it examines ahead. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -24,8 +24,8 @@ static void begin(struct table *t, const char *head)
 	fprintf(t->f, "%s\n", head);
 }
 
-/* Reads the table. It is to fail with 'wrong', or gives samples that begin with 'want' and a note
- * that has 'note' in it; NULL: there is no note. */
+/* Reads the table. Expects the error 'wrong', or samples that begin with 'want' and a note that
+ * contains 'note'; NULL: no note. */
 static void gives(struct table *t, const char *want, const char *note, const char *wrong)
 {
 	struct noting x;
@@ -48,16 +48,15 @@ static void gives(struct table *t, const char *want, const char *note, const cha
 	if (note && (!said.n_notes || !strstr(said.notes[0], note)))
 		fail_msg("'%s' is not in '%s'", note, said.n_notes ? said.notes[0] : "");
 	if (!note && !wrong && said.n_notes)
-		fail_msg("there is a note: '%s'", said.notes[0]);
+		fail_msg("unexpected note: '%s'", said.notes[0]);
 	noting_close(&x);
 	free(t->text);
 	import_said_clear(&said);
 }
 
-static const char
-	taken[] = "the values of column 'box' take turns in time, each at a step of its own";
+static const char taken[] = "the values of column 'box' take turns in time, each at its own step";
 
-static void hosts_that_are_asked_in_turn(void **state)
+static void hosts_that_are_polled_in_turn(void **state)
 {
 	struct table t;
 
@@ -66,7 +65,7 @@ static void hosts_that_are_asked_in_turn(void **state)
 	for (int i = 0; i < 20; i++)
 		fprintf(t.f, "%d,sda,a,2\n%d,sda,b,20\n", 10 * i, 10 * i + 4);
 	gives(&t, "ms a/sda 0 2\nms b/sda 4 20\nms a/sda 10 2\n", taken, NULL);
-	/* One host's rows after the other's, and its own step. */
+	/* The second host's rows after the first's, with a different step. */
 	begin(&t, "time,device,box,ms");
 	for (int i = 0; i < 30; i++)
 		fprintf(t.f, "2026-11-22T14:%02d:%02dZ,sda,a,2\n", i / 6, i % 6 * 10);
@@ -80,7 +79,7 @@ static void hosts_that_are_asked_in_turn(void **state)
 	gives(&t, NULL, NULL, "give --member 'box'");
 }
 
-/* States of one host: their rows are at the host's own step, or at none. */
+/* States of one host: their rows have the host's step, or none. */
 static void states_of_one_host(void **state)
 {
 	static const char *const states[] = {"idle", "busy", "idle", "full"};
@@ -105,14 +104,14 @@ static void states_of_one_host(void **state)
 	gives(&t, "ms h1 0 0\nms h1 10 1\nms h1 20 2\n", "column 'state' is not read", NULL);
 }
 
-enum { ROWS = 100000, AHEAD_ROWS = 75000 }; /* 16 MiB end before the latter */
+enum { ROWS = 100000, AHEAD_ROWS = 75000 }; /* 16 MiB end before AHEAD_ROWS */
 
 static void row(FILE *f, int time, const char *ms)
 {
 	fprintf(f, "%d,h1,%*s,%s\n", time, 240, "nothing", ms);
 }
 
-static void repeats_behind_what_is_looked_at(void **state)
+static void repeats_after_the_examined_part(void **state)
 {
 	struct table t;
 
@@ -124,7 +123,7 @@ static void repeats_behind_what_is_looked_at(void **state)
 			row(t.f, i, "1.5");
 	}
 	gives(&t, NULL, NULL, "% of the rows repeat a time of their series");
-	/* Later, and of the time before. */
+	/* Later, and of the previous time. */
 	begin(&t, "time,host,comment,ms");
 	for (int i = 0; i < ROWS; i++)
 		row(t.f, i, "0.5");
@@ -139,7 +138,7 @@ static void long_tables_without_repeats(void **state)
 
 	(void)state;
 	begin(&t, "time,host,comment,ms");
-	/* In no order; and the same row twice is one. */
+	/* In random order; and identical rows count once. */
 	for (int i = 0; i < ROWS; i++)
 		row(t.f, (int)(i * 7919L % ROWS), "0.5");
 	for (int i = 0; i < ROWS / 4; i++)
@@ -150,9 +149,9 @@ static void long_tables_without_repeats(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(hosts_that_are_asked_in_turn),
+		cmocka_unit_test(hosts_that_are_polled_in_turn),
 		cmocka_unit_test(states_of_one_host),
-		cmocka_unit_test(repeats_behind_what_is_looked_at),
+		cmocka_unit_test(repeats_after_the_examined_part),
 		cmocka_unit_test(long_tables_without_repeats),
 	};
 

@@ -1,5 +1,4 @@
-/* The formats that are not CSV, on recorded files (ci/tests/data/import) and on texts that are
- * wrong. */
+/* Tests the formats except CSV on recorded files (ci/tests/data/import) and on malformed texts. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -95,8 +94,8 @@ static void test_sar(void **state)
 	assert_null(strstr(out.text, "1024.33"));
 }
 
-/* Two recordings of a host 'h' with a disk, 'n' samples each, the second one 'shift_s' later; 'how'
- * is put between the two. */
+/* Two recordings of a host 'h' with a disk, 'n' samples each, the second one 'shift_s' later and,
+ * unless they alternate, after 'between'. */
 static void two_of_one_name(char *text, bool alternate, int n, int shift_s, const char *between)
 {
 	size_t at = (size_t)sprintf(text, "# hostname;interval;timestamp;DEV;tps;await\n");
@@ -121,7 +120,7 @@ static void test_sadf_one_name(void **state)
 	assert_int_equal(read_text("sadf", text), -EINVAL);
 	assert_non_null(strstr(e.text, "x:3: 40 of 80 samples repeat a time of their series"));
 	assert_non_null(strstr(e.text, "host=\"h\""));
-	/* One after the other, for just an hour: no end of summer time. */
+	/* One after the other, for just an hour: not the end of summer time. */
 	two_of_one_name(text, false, 60, 0, "");
 	assert_int_equal(read_text("sadf", text), -EINVAL);
 	assert_non_null(strstr(e.text, "x:62: 120 of 240 samples repeat"));
@@ -165,7 +164,7 @@ static void test_sar_one_name(void **state)
 	assert_non_null(strstr(e.text, "x:28: 40 of 80 samples repeat"));
 }
 
-/* Days in the wrong order, or one sample that two files share, are no other host. */
+/* Days in the wrong order, or one sample that two files share, do not mean another host. */
 static void test_sar_days(void **state)
 {
 	static const int days[] = {24, 22, 23};
@@ -222,7 +221,7 @@ static void test_answers_with_one_time(void **state)
 	assert_non_null(strstr(e.text, "comes twice for one time"));
 }
 
-/* Each reader takes what is whole, and says where the rest is missing. */
+/* Each reader takes the complete part, and reports where the rest is missing. */
 static void test_cut_off(void **state)
 {
 	static const struct {
@@ -269,7 +268,7 @@ static void test_sar_device_last(void **state)
 static void test_sar_12_hours(void **state)
 {
 	(void)state;
-	/* It goes past midnight. */
+	/* The recording passes midnight. */
 	assert_int_equal(read_file("sar-12h.txt", NULL), 0);
 	assert_true(has("tps host1/vda 1795391999 3\n"));
 	assert_true(has("tps host1/vda 1795392000 1027\n"));
@@ -299,7 +298,7 @@ static void test_sar_wrong(void **state)
 #define HEAD "Linux 6.1.0 (h) \t2026-11-22 \t_x86_64_\t(2 CPU)\n\n"
 #define DISKS " DEV tps await\n"
 
-/* 'sar -A': every table begins at the file's begin. */
+/* 'sar -A': every table begins at the file's beginning. */
 static void test_sar_many_tables(void **state)
 {
 	(void)state;
@@ -318,7 +317,7 @@ static void test_sar_many_tables(void **state)
 	assert_true(said_of("times without a zone are taken as UTC"));
 }
 
-/* Tables past midnight, of a file that was begun at noon and continues after a restart. */
+/* Tables past midnight, of a file that begins at noon and continues after a restart. */
 static void test_sar_restart(void **state)
 {
 	(void)state;
@@ -340,7 +339,7 @@ static void test_sar_restart(void **state)
 	assert_true(has("tps h/sda 1795482001 4\n"));
 }
 
-/* 'sar -u -d 7200' in a terminal: the names of both tables come again and again, for two days. */
+/* 'sar -u -d 7200' in a terminal: the names of both tables are repeated for two days. */
 static void test_sar_live(void **state)
 {
 	char *text;
@@ -408,7 +407,7 @@ static void test_sadf_zones(void **state)
 	assert_non_null(strstr(e.text, "x:2: the time zone of '2026-11-22 14:00:00 IST'"));
 	snprintf(text, sizeof(text), "%sh;10;soon;sda;1.0;2.0\n", head);
 	assert_int_equal(read_text("sadf", text), -EINVAL);
-	assert_non_null(strstr(e.text, "x:2: this is no time: 'soon'"));
+	assert_non_null(strstr(e.text, "x:2: this is not a time: 'soon'"));
 }
 
 static void test_sadf(void **state)
@@ -434,7 +433,7 @@ static void test_sadf_json(void **state)
 static void test_iostat(void **state)
 {
 	(void)state;
-	/* Two recordings of 3 and 2 reports; the first of each is a mean since boot. */
+	/* Two recordings of 3 and 2 reports; the first report of each is a mean since boot. */
 	assert_int_equal(read_file("iostat.json", NULL), 0);
 	assert_true(has("declared r_await unit=ms worse=more kind=gauge zero=missing\n"));
 	assert_int_equal(said.samples, 3 * 22);
@@ -452,7 +451,7 @@ static void test_iostat_wrong(void **state)
 	assert_non_null(strstr(e.text, "-t"));
 	assert_int_equal(read_text("iostat", "{\"sysstat\": 5}"), -EINVAL);
 	assert_int_equal(read_text("iostat", "{}"), -EINVAL);
-	/* Killed in the middle: what is there counts. */
+	/* Killed in the middle: the complete part counts. */
 	assert_int_equal(read_text("iostat",
 				 "{\"sysstat\": {\"hosts\": [{\"nodename\": \"h\", "
 				 "\"statistics\": [{\"timestamp\": {\"date\": "
@@ -469,7 +468,7 @@ static void test_iostat_wrong(void **state)
 	"}, \"disk\": [{\"disk-device\": \"sda\", \"await\": 1}]}"
 #define END "]}]}}\n"
 
-/* A kill cuts off anywhere, and the next file follows in the same line. */
+/* A kill truncates at any byte, and the next file follows in the same line. */
 static void test_json_cut_and_more(void **state)
 {
 	static const char *const ends[] = {
@@ -489,7 +488,7 @@ static void test_json_cut_and_more(void **state)
 		tear_down(state);
 		set_up(state);
 	}
-	/* What is wrong in the middle of a text is no end. */
+	/* A mistake in the middle of a text does not end it. */
 	snprintf(text, sizeof(text), "%s, 5 6]}]}}\n%s", REPORT("h1", "", ""),
 		REPORT("h2", "", "") END);
 	assert_int_equal(read_text("iostat", text), -EINVAL);
@@ -514,9 +513,9 @@ static void test_json_zones(void **state)
 		{REPORT("h", "", ", \"utc\": 0") END, "await h/sda 1795356000 1\n",
 			"times without a zone are taken as UTC"},
 		{REPORT("h", "", ", \"tz\": \"CST\"") END, "await h/sda 1795356000 1\n",
-			"the time zone 'CST' is not known, or means several"},
+			"the time zone 'CST' is unknown or ambiguous"},
 		{REPORT("h", "", ", \"tz\": \"PST\"") END, "await h/sda 1795356000 1\n",
-			"the time zone 'PST' is not known, or means several"},
+			"the time zone 'PST' is unknown or ambiguous"},
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -547,7 +546,7 @@ static void test_ceph(void **state)
 		"apply_latency_ms osd.0 1795357210 9\n");
 }
 
-/* Lines of a time, as people and scripts write them. */
+/* Lines with a time, as people and scripts write them. */
 static void test_ceph_times(void **state)
 {
 	static const char *const times[] = {"1795357180", "1795357180 ", "1795357180\t",
@@ -567,7 +566,7 @@ static void test_ceph_times(void **state)
 	}
 }
 
-/* Nanoseconds say more than milliseconds. */
+/* Nanoseconds are more precise than milliseconds. */
 static void test_ceph_units(void **state)
 {
 	(void)state;
@@ -613,10 +612,10 @@ static void test_prometheus_text(void **state)
 	assert_int_equal(said.n_notes, 1);
 	assert_string_equal(said.notes[0],
 		"member in label 'device', groups in 'instance' (guessed from the labels that "
-		"differ; --member and --group say it)");
+		"differ; set them with --member and --group)");
 }
 
-/* A download that was cut off. */
+/* A truncated download. */
 static void test_prometheus_text_cut(void **state)
 {
 	static const char *const ends[] = {"x{a=\"3\"} 12", "x{a=\"3\"} 12 170", "x{a=", "x"};
@@ -657,7 +656,7 @@ static void test_prometheus_text_wrong(void **state)
 	"\",\"host\":\"h1\"},\"values\":[" points "]}"
 #define RESULT "[" SERIES("sda", "[60,\"1.5\"],[120,\"NaN\"]") "," SERIES("sdb", "[60.5,\"2\"]") "]"
 
-/* The answer as curl and as promtool save it, and as jq changes it. */
+/* The answer as saved by curl and promtool, and as changed by jq. */
 static void test_prometheus_json(void **state)
 {
 	static const char *const texts[] = {
@@ -718,7 +717,7 @@ static void test_prometheus_json_wrong(void **state)
 		const char *text, *said;
 	} wrong[] = {
 		{OK "{\"resultType\":\"vector\",\"result\":[{\"metric\":{},\"value\":[1,\"2\"]}]}}",
-			"x:1: this is the answer of an instant query, one sample a series: ask "},
+			"x:1: this is the answer of an instant query, with one sample for each series: ask "},
 		{"[{\"metric\":{\"a\":\"b\"},\"value\":[1,\"2\"]}]",
 			"x:1: this is the answer of an instant query"},
 		{OK "{\"resultType\":\"scalar\",\"result\":[1,\"2\"]}}",
@@ -732,7 +731,7 @@ static void test_prometheus_json_wrong(void **state)
 		{"{\"status\":\"error\",\"error\":\"no \\u001b such\"}",
 			"x: the server answered with an error: no \\x1b such"},
 		{"{\"metric\":{\"a\":\"b\"},\"values\":[1,2],\"timestamps\":[1000,2000]}",
-			"/api/v1/export of VictoriaMetrics"},
+			"VictoriaMetrics's /api/v1/export"},
 		{RESULT "\nx\n", "x:2: the JSON is not well-formed"},
 		{"[" SERIES("sda", "[60,\"1\"],[120,\"1\"]") "," SERIES("sda", "[60,\"2\"]") "]",
 			"x:1: series 'lat' comes twice for one time"},
@@ -746,7 +745,7 @@ static void test_prometheus_json_wrong(void **state)
 		if (!strstr(e.text, wrong[i].said))
 			fail_msg("'%s': '%s'", wrong[i].text, e.text);
 	}
-	/* Cut anywhere. */
+	/* Truncated at every byte. */
 	for (size_t i = 1; i + 1 < sizeof(whole); i++) {
 		char text[sizeof(whole)];
 
@@ -774,7 +773,7 @@ static void test_labels_usual_names(void **state)
 	assert_true(has("x h2/sdc 5 1\n"));
 }
 
-/* Labels: a serial number groups nothing; a host under another name says the same; a rack is wider
+/* Labels: a serial number does not group; a host under another name adds nothing; a rack is wider
  * than a host. */
 static void test_labels_guess(void **state)
 {
@@ -804,7 +803,7 @@ static int read_text_with(const char *text, const struct import_options *o)
 	return rc;
 }
 
-/* A label that changes for one disk makes no second disk; two disks are kept apart. */
+/* A label that changes for one disk does not make a second disk; two disks stay separate. */
 static void test_labels_same_key(void **state)
 {
 	struct import_options o = {.member = "device"};
@@ -825,7 +824,7 @@ static void test_labels_same_key(void **state)
 	assert_true(has("x sda/c/sda 5 2\n"));
 	assert_int_equal(said.n_notes, 1);
 	assert_string_equal(said.notes[0],
-		"label 'instance' is a group, too: without it, series of one member have samples "
+		"label 'instance' is added as a group: without it, series of one member have samples "
 		"at the same time, such as x{device=\"sda\",instance=\"b\"}");
 	f = fmemopen((void *)(uintptr_t)changed, sizeof(changed) - 1, "r");
 	assert_int_equal(prometheus_text_read(f, "x", &o, &s, NULL, &e), 0);
@@ -841,8 +840,8 @@ static void test_labels_same_key(void **state)
 	fclose(f);
 }
 
-/* A pod that follows another one is no second disk, although Prometheus repeats samples for a
- * while. Writes, which the user's labels do not tell from reads, are their own series. */
+/* A pod that replaces another one is no second disk, although Prometheus repeats samples for a
+ * while. Writes, which the user's labels do not distinguish from reads, are separate series. */
 static void test_labels_apart(void **state)
 {
 	struct import_options o = {.member = "disk", .group = {"host"}};
@@ -862,15 +861,15 @@ static void test_labels_apart(void **state)
 	assert_int_equal(said.n_notes, 1);
 	assert_string_equal(said.notes[0],
 		"6 samples are left out: another series with the same member and groups has one "
-		"at that time, such as x{disk=\"a\",host=\"h0\",pod=\"p01\"}; --group pod keeps "
-		"them apart");
+		"at that time, such as x{disk=\"a\",host=\"h0\",pod=\"p01\"}; --group pod "
+		"separates them");
 	for (int t = 0; t < 40; t++)
 		n += (size_t)snprintf(text + n, sizeof(text) - n,
 			"x{disk=\"a\",host=\"h0\",pod=\"p00\",op=\"write\"} 7 %d\n", t);
 	assert_int_equal(read_text_with(text, &o), 0);
 	assert_true(has("x h0/write/a 39 7\n"));
 	assert_true(has("x h0/(none)/a 39 1\n"));
-	assert_non_null(strstr(said.notes[1], "label 'op' is a group, too: "));
+	assert_non_null(strstr(said.notes[1], "label 'op' is added as a group: "));
 }
 
 static void test_labels_too_many(void **state)

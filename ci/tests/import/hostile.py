@@ -32,7 +32,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def silent(self):
         time.sleep(20)
 
-    def slow(self):  # never done, always something
+    def slow(self):  # never ends, always sends more
         self.answer(200, '{"status":"success","data":{"resultType":"matrix","result":[')
         while True:
             self.wfile.write(b" ")
@@ -84,7 +84,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.wfile.write(b'%s{"metric":{"device":"d%d"},"values":[%s]}' % (b"," if i else b"", i, values))
         self.wfile.write(b"]}}")
 
-    def disks(self, status, **more):  # of 4 hosts with 4 disks, of which h0/sdb is three times as slow; without h3's
+    def disks(self, status, **more):  # 4 hosts with 4 disks; h0/sdb is three times as slow; h3's disks are missing
         q = self.query()
         times = [q["start"] + i * q["step"] for i in range(int((q["end"] - q["start"]) / q["step"] + 1e-6) + 1)]
         self.answer(status, json.dumps({"status": "success", **more, "data": {"resultType": "matrix", "result": [

@@ -1,4 +1,4 @@
-/* Files of series, plain and compressed, whole and damaged, small and large. */
+/* Tests files of series: plain and compressed, complete and damaged, small and large. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -67,7 +67,7 @@ static const char *put(const char *name, const void *data, size_t size)
 	return path;
 }
 
-/* A table that is longer than all buffers: 10 members, 40,000 times, each 0.5. */
+/* A table longer than all buffers: 10 members, 40,000 times, each value 0.5. */
 static char *table(size_t *size)
 {
 	char *text;
@@ -128,8 +128,8 @@ static void refused(const char *path, const char *want)
 	assert_int_equal(err_exit_code(&e), 2);
 }
 
-/* Cut at any place, and with any byte changed, it is refused or (a byte that does not matter) read
- * whole. */
+/* If it is truncated at any byte, or any byte is changed, it is refused, or (for a byte that does
+ * not matter) read completely. */
 static void damage(const char *name, const char *packed, size_t size, const char *said)
 {
 	char *copy = alloc_zero(size + 4, 1);
@@ -166,7 +166,7 @@ static void compressed_files(void **state)
 	is_table(put("t.csv.zst", packed, n));
 	damage("cut.zst", packed, n, "the zstd data is damaged");
 	free(packed);
-	/* Parts that follow one another, as 'cat a.gz b.gz' makes them. */
+	/* Parts that follow one another, as from 'cat a.gz b.gz'. */
 	packed = gzipped(text, size / 2, &n);
 	second = gzipped(text + size / 2, size - size / 2, &half);
 	packed = alloc_resize(packed, n + half, 1);
@@ -207,7 +207,7 @@ static void standard_input(void **state)
 	free(text);
 }
 
-static void files_that_are_none(void **state)
+static void other_files_are_refused(void **state)
 {
 	const struct import_options unknown = {.format = "cvs"}, csv = {.format = "csv"};
 	struct sums s;
@@ -231,7 +231,7 @@ static void files_that_are_none(void **state)
 	put("empty.gz", "", 0);
 }
 
-static void files_that_are_named(void **state)
+static void other_formats_are_named(void **state)
 {
 	static const struct {
 		const char *text, *said;
@@ -255,7 +255,7 @@ static void files_that_are_named(void **state)
 		refused(put("named", files[i].text, strlen(files[i].text)), files[i].said);
 }
 
-/* A saved answer is found by its first bytes, packed or not. */
+/* A saved answer is recognised by its first bytes, compressed or not. */
 static void saved_answers(void **state)
 {
 	static const char
@@ -280,7 +280,7 @@ static void saved_answers(void **state)
 	}
 }
 
-/* Series are without limit: 200,000 of them, in groups, long and wide. */
+/* The number of series is unlimited: 200,000 of them, in groups, long and wide. */
 static void many_series(void **state)
 {
 	enum { SERIES = 200000 };
@@ -294,7 +294,7 @@ static void many_series(void **state)
 	fprintf(f, "time,host,disk,metric,value\n");
 	for (int t = 0; t < 3; t++)
 		for (int i = 0; i < SERIES; i++)
-			/* Another order at the last time. */
+			/* The last time has another order. */
 			fprintf(f, "%d,h%d,d%d,m,1\n", t, (t < 2 ? i : i * 7919 % SERIES) / 20,
 				(t < 2 ? i : i * 7919 % SERIES) % 20);
 	fclose(f);
@@ -319,7 +319,7 @@ static void many_series(void **state)
 	free(text);
 }
 
-/* A quote that is never closed makes a line of the rest of the file. */
+/* A quote that is never closed turns the rest of the file into one line. */
 static void endless_lines(void **state)
 {
 	size_t size = 65u << 20;
@@ -335,7 +335,7 @@ static void endless_lines(void **state)
 	memset(text, ',', 3 << 20);
 	memcpy(text, "time", 4);
 	path = put("head.csv", text, 3 << 20);
-	refused(path, "head.csv:1: there are more than two million fields in it");
+	refused(path, "head.csv:1: the row has more than two million fields");
 	unlink(path);
 	free(text);
 }
@@ -345,8 +345,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(compressed_files),
 		cmocka_unit_test(standard_input),
-		cmocka_unit_test(files_that_are_none),
-		cmocka_unit_test(files_that_are_named),
+		cmocka_unit_test(other_files_are_refused),
+		cmocka_unit_test(other_formats_are_named),
 		cmocka_unit_test(saved_answers),
 		cmocka_unit_test(many_series),
 		cmocka_unit_test(endless_lines),

@@ -1,4 +1,4 @@
-/* A sink for tests that writes down what it is given, a line each:
+/* A sink for tests that writes each declaration and sample to a line:
  *     declared read_ms unit=ms
  *     read_ms host1/sda 17 4.5 */
 #ifndef CULPRIT_CI_TESTS_IMPORT_NOTING_H
@@ -17,7 +17,7 @@ struct noting {
 	size_t size;
 	char **names;
 	size_t n, samples;
-	double until; /* after so many samples it refuses; 0: never */
+	double until; /* after this number of samples it refuses; 0: never */
 };
 
 static int noting_series(void *ctx, const struct series_key *key, uint32_t *id, struct err *e)

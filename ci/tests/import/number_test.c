@@ -1,4 +1,4 @@
-/* Numbers are read as strtod reads them, and times as what they say. */
+/* Tests that numbers are read like strtod does, and times by their meaning. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -163,7 +163,7 @@ static void times_are_read(void **state)
 	}
 }
 
-/* The C library counts the days as well. */
+/* Compares with the C library, which also counts the days. */
 static void every_day_is_counted(void **state)
 {
 	char text[40];

@@ -1,6 +1,6 @@
 #!/bin/bash
-# Servers that say that series are missing from their answer: findings say it, and so does a result without findings. No root,
-# no network but the loopback.
+# Servers that report missing series: findings are marked, and so is a result without findings. No root, no network except the
+# loopback.
 cd "$(dirname "$0")/../../.." || exit 1
 . ci/tests/tap.sh
 . ci/tests/schema.sh
@@ -25,23 +25,23 @@ silent() { if grep -qE -- "$2" "$tmp/${3:-said}"; then not_ok "$1" "$(head -c 20
 
 serve whole
 diagnose
-says "a whole answer: a finding" '^1 finding: 1 lasting$'
-silent "and no word of partial data" partial
+says "a complete answer: a finding" '^1 finding: 1 lasting$'
+silent "... without a word of partial data" partial
 diagnose --json
-says "JSON says that nothing is missing" '"partial": false'
+says "the JSON of a complete answer is not partial" '"partial": false'
 for what in 'is_partial (isPartial)' 'status_206 (HTTP 206)' 'warns store s1: not ready'; do
 	serve "${what%% *}"
 	diagnose
-	says "${what%% *}: the result says it" '^1 finding in partial data: 1 lasting$'
-	says "${what%% *}: why" "^partial data: the server .*${what#* }"
-	says "${what%% *}: each finding says it" 'h0/sdb .* lasting  partial$'
+	says "${what%% *}: the result is marked" '^1 finding in partial data: 1 lasting$'
+	says "${what%% *}: with the reason" "^partial data: the server .*${what#* }"
+	says "${what%% *}: each finding is marked" 'h0/sdb .* lasting  partial$'
 	diagnose --least 9
-	says "${what%% *}: that there are no findings, too" '^0 findings in partial data$'
+	says "${what%% *}: a result without findings is marked" '^0 findings in partial data$'
 	diagnose --json
 	fits diagnose "$tmp/said"
-	check "${what%% *}: and JSON" [ "$(grep -c '"partial": true' "$tmp/said")" = 2 ]
+	check "${what%% *}: the JSON is marked" [ "$(grep -c '"partial": true' "$tmp/said")" = 2 ]
 	diagnose --report "$tmp/report.html"
-	says "${what%% *}: and the report's data" '"partial": ?true' report.html
+	says "${what%% *}: the report's data is marked" '"partial": ?true' report.html
 done
 diagnose
 says "an info is a note" '^  the server says: metric might not be a counter$'
@@ -55,8 +55,8 @@ says "no series: the error has the warning" 'the queries give no series; the ser
 serve is_partial
 watch_args=(watch --prometheus "$url" --query read_ms=x --step 1s --horizon 10min)
 timeout 60 "$culprit" "${watch_args[@]}" --once >"$tmp/out" 2>"$tmp/err"
-says "watch: a line of a finding says it" ' begin h0/sdb: .*; the data is partial$' out
-says "watch: and why" 'the server says that its answer is partial' err
+says "watch: the line of a finding is marked" ' begin h0/sdb: .*; the data is partial$' out
+says "watch: with the reason" 'the server says that its answer is partial' err
 timeout 60 "$culprit" "${watch_args[@]}" --once --json >"$tmp/out" 2>"$tmp/err"
 says "watch: JSON" '"partial":true' out
 fits watch "$tmp/out"
@@ -65,6 +65,6 @@ says "watch: without a finding" 'the server says that its answer is partial' err
 serve recovers
 "$culprit" watch --prometheus "$url" --query read_ms=x --step 1s --horizon 10min --interval 500ms >"$tmp/out" 2>"$tmp/err" &
 watch=$!
-check "watch: that answers are whole again" until_true 60 grep -q "the server's answers are complete again" "$tmp/err"
-check "watch: they were partial, once" [ "$(grep -c 'answer is partial' "$tmp/err")" = 1 ]
+check "watch: complete answers are reported again" until_true 60 grep -q "the server's answers are complete again" "$tmp/err"
+check "watch: partial answers are reported once" [ "$(grep -c 'answer is partial' "$tmp/err")" = 1 ]
 done_testing

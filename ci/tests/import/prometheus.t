@@ -1,6 +1,6 @@
 #!/bin/bash
-# A real Prometheus scrapes a file of metrics and is asked for them: what comes is what was written. Plainly, with TLS and a
-# password, and behind a proxy that wants a token. No root, no network but the loopback.
+# A real Prometheus scrapes a file of metrics; queries return the written values. Plainly, with TLS and a password, and behind a
+# proxy that needs a token. No root, no network except the loopback.
 cd "$(dirname "$0")/../../.." || exit 1
 . ci/tests/tap.sh
 for program in prometheus openssl python3; do
@@ -17,7 +17,7 @@ free_port() { python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1
 ask() { timeout 60 "$ask" ask "$@" >said 2>&1; }
 says() { if grep -qE -- "$2" said; then ok "$1"; else not_ok "$1" "$(head -c 2000 said)"; fi; }
 
-# The exporter: a folder of files. Values do not change, so that every sample is known.
+# The exporter is a folder of files. Values do not change, so every sample is known.
 mkdir www
 cat >www/metrics <<-END
 	# TYPE disk_read_ms gauge
@@ -65,15 +65,15 @@ has_samples() { ask "$url" disk_read_ms "$since" "$(date +%s)" 1 && [ "$(grep -c
 until_true 60 has_samples || { not_ok "Prometheus has scraped" "$(cat said data.log)"; done_testing; }
 ok "Prometheus has scraped"
 cp said first
-says "member and group are found" "^note: member in label 'device', groups in 'host' \(guessed"
-check "values are those that were written" [ "$(grep '^disk_read_ms' said | awk '{print $1, $2, $4}' | sort -u | tr '\n' ';')" = \
+says "member and group are guessed" "^note: member in label 'device', groups in 'host' \(guessed"
+check "values are the written ones" [ "$(grep '^disk_read_ms' said | awk '{print $1, $2, $4}' | sort -u | tr '\n' ';')" = \
 	"disk_read_ms h1/sda 4.25;disk_read_ms h1/sdb 5.5;disk_read_ms h2/sda 40;disk_read_ms h2/sdb 6;" ]
-check "a sample a step, none double" [ -z "$(grep '^disk' said | cut -d' ' -f1-3 | sort | uniq -d)" ]
+check "one sample for each step" [ -z "$(grep '^disk' said | cut -d' ' -f1-3 | sort | uniq -d)" ]
 end=$(date +%s)
 
 ask "$url" lat_bucket "$since" "$end" 1
 says "buckets of a histogram are metrics" '^lat\{le="\+Inf"\} h2 [0-9]+ 8$'
-says "and declared as such" '^declared lat kind=bucket$'
+says "... and declared as such" '^declared lat kind=bucket$'
 ask "$url" 'ratio=disk_read_ms / 2' "$since" "$end" 1
 says "a query is named" '^ratio h2/sda [0-9]+ 20$'
 ask "$url" 'disk_read_ms{' "$since" "$end" 1
@@ -81,7 +81,7 @@ says "a mistake in the query, in Prometheus's words" '^error EINVAL: .*HTTP 400.
 ask "$url" disk_read_ms "$since" "$end" 1 member=disk
 says "a label that does not exist" "^error EINVAL: no series has a label 'disk'; there are device, host, instance, job"
 ask "$url" nothing_here "$since" "$end" 1
-says "no series is no error" '^done '
+says "an answer without series is no error" '^done '
 ask "$url" 'vector(1)' "$((end - 30000))" "$end" 1
 check "more than 11,000 steps" [ "$(grep -c '^value ' said)" = 30001 ]
 ask "$url/nowhere" up "$since" "$end" 1
@@ -95,9 +95,9 @@ says "no password" '^error EACCES: .*HTTP 401.*--token-file'
 echo me:wrong-word >wrong
 ask "https://localhost:$secure" up "$since" "$end" 1 ca=cert.pem password=wrong
 says "a wrong password" '^error EACCES: .*HTTP 401'
-check "and no message shows it" [ "$(grep -c wrong-word said)" = 0 ]
+check "... and no message shows it" [ "$(grep -c wrong-word said)" = 0 ]
 ask "https://localhost:$secure" up "$since" "$end" 1
-says "a certificate that nobody vouches for" '^error EPROTO: https://localhost:[0-9]*: TLS: '
+says "a certificate without a trusted signer" '^error EPROTO: https://localhost:[0-9]*: TLS: '
 ask "http://localhost:$secure" up "$since" "$end" 1 password=password
 says "HTTP to an HTTPS port" '^error E(INVAL|PROTO|ACCES): '
 ask "https://127.0.0.1:$plain" up "$since" "$end" 1 ca=cert.pem
@@ -113,10 +113,10 @@ says "a bearer token" '^disk_read_ms h2/sda [0-9]+ 40$'
 echo not-the-word >token
 ask "$proxy" disk_read_ms "$since" "$end" 1 ca=cert.pem token=token
 says "a wrong token" '^error EACCES: .*HTTP 401'
-check "and no message shows it" [ "$(grep -c not-the-word said)" = 0 ]
+check "... and no message shows it" [ "$(grep -c not-the-word said)" = 0 ]
 
 if command -v promtool >/dev/null; then
-	# A dump of the head needs a server that has ended.
+	# A dump of the head needs a stopped server.
 	kill "${pids[1]}"
 	wait "${pids[1]}" 2>/dev/null
 	promtool tsdb dump data 2>dump.err | grep '__name__="disk_read_ms"' >dump.prom
@@ -133,7 +133,7 @@ if command -v prometheus-node-exporter >/dev/null; then
 	for time in 1795357180 1795357195; do echo "# time $time"; get; done >node.prom
 	"$ask" read node.prom node_filesystem_size_bytes member=mountpoint >said 2>&1
 	says "scrapes of a node exporter, with lines of time" '^done$'
-	says "its types are taken" '^declared node_filesystem_size_bytes kind=gauge$'
-	check "and all of its samples" [ "$(grep -c '^node_filesystem_size_bytes ' said)" = "$(grep -c '^node_filesystem_size_bytes{' node.prom)" ]
+	says "its types become declarations" '^declared node_filesystem_size_bytes kind=gauge$'
+	check "... and all of its samples are read" [ "$(grep -c '^node_filesystem_size_bytes ' said)" = "$(grep -c '^node_filesystem_size_bytes{' node.prom)" ]
 fi
 done_testing

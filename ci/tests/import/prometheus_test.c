@@ -1,6 +1,6 @@
-/* Range queries: answers as recorded, and answers that are none. As 'prometheus_test ask URL QUERY
- * FROM TO STEP [token|password|ca|cert|key|member|timeout|group=VALUE ...]' it asks a server and
- * prints what came, for prometheus.t; as 'prometheus_test read FILE METRIC' it reads a file. */
+/* Tests range queries: recorded answers, and other texts. 'prometheus_test ask URL QUERY FROM TO
+ * STEP [token|password|ca|cert|key|member|timeout|group=VALUE ...]' queries a server and prints the
+ * samples, for prometheus.t; 'prometheus_test read FILE METRIC' reads a file. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -64,12 +64,12 @@ static void test_answer(void **state)
 	import_said_clear(&said);
 }
 
-/* What servers say of an answer that lacks series. */
+/* Servers' reports of missing series. */
 static void test_answer_partial(void **state)
 {
 	static const struct {
 		const char *more, *partial;
-		size_t notes; /* the first one is the guess of labels */
+		size_t notes; /* the first note is the guess of labels */
 	} cases[] = {
 		{"", NULL, 1},
 		{",\"isPartial\":false,\"warnings\":null,\"infos\":[]", NULL, 1},
@@ -138,8 +138,8 @@ static void test_answer_wrong(void **state)
 	noting_close(&out);
 }
 
-/* Labels that the user names: reads and writes of a disk are different series all the same, and it
- * is said. */
+/* Labels named by the user: reads and writes of a disk are different series nevertheless, with a
+ * note. */
 static void test_answer_labels(void **state)
 {
 	static const char text[] = MATRIX

@@ -1,4 +1,5 @@
-/* A range query's answer as its reader reads it: once to see the series, once to give samples. */
+/* Reads a range query's answer like its reader does: once to see the series, once to give
+ * samples. */
 #ifndef CULPRIT_CI_TESTS_IMPORT_READING_H
 #define CULPRIT_CI_TESTS_IMPORT_READING_H
 
