@@ -1,29 +1,29 @@
 /*
- * Tracers, as everybody starts them:
+ * Tracers and their common interface:
  *
  *   culprit-agent trace [--tracer NAME] [--mode sums|events|flow] [--heads] [--causal] [filters]
  *                       --out FILE [--ready-fd N] (-p PID ... | -- COMMAND ...)
  *
- * With -p it attaches to every thread of the processes, follows what they start, and on
- * SIGTERM, SIGINT or SIGHUP, on a failed write, or when all have ended, detaches and closes the
- * log; the processes continue as if nothing had been. With a command it starts that, passes those
+ * With -p the tracer attaches to every thread of the processes and follows their new descendants.
+ * On SIGTERM, SIGINT or SIGHUP, on a failed write, or when all have ended, it detaches and closes
+ * the log; the processes continue normally. With a command the tracer starts it, passes those
  * signals on to it, ends when the last process has ended, and returns the command's exit code
- * (128+signal if it was killed; 127 if there is no such program). On SIGQUIT (TRACE_LEAVE), and
- * when the command has not ended 5 s after SIGTERM or SIGHUP, it detaches and closes the log with a
- * command as well; if that continues, the exit code is 0.
+ * (128+signal if it was killed; 127 if there is no such program). On SIGQUIT (TRACE_LEAVE), and if
+ * the command has not ended 5 s after SIGTERM or SIGHUP, the tracer also detaches from a command
+ * and closes the log; if the command continues, the exit code is 0.
  *
- * With --ring TIME only the last so many seconds are kept, in memory, and written to FILE at the
- * end; on SIGUSR1 also to FILE.1, FILE.2 ..., which are there once they are whole. --control-fd N
- * takes lines: "off" and "on" end and begin the recording of calls (processes and descriptors are
- * followed all the time), "filter WORDS" chooses which (choice.h) in place of those chosen before,
- * "write" does as SIGUSR1. RECORD_MARK says it in the log. A socket gets the line back once it is
- * done, or a line that begins with "error". ebpf only.
+ * With --ring TIME only the last TIME is kept, in memory, and written to FILE at the end; on
+ * SIGUSR1 also to FILE.1, FILE.2 ..., which appear when they are complete. --control-fd N takes
+ * lines: "off" and "on" end and begin the recording of calls (processes and descriptors are always
+ * followed), "filter WORDS" replaces the selection of calls (choice.h), "write" does the same as
+ * SIGUSR1. The log has a RECORD_MARK for each change. A socket gets the line back when it is in
+ * effect, or a line that begins with "error". ebpf only.
  *
- * Once everything is attached (the command started), the line "ready" is written to descriptor N.
- * Exit code without a command: 0 log whole; 2 usage, no such process, no permission;
- * 3 the log could not be written to its end (also with a command).
+ * When everything is attached (the command started), the line "ready" is written to descriptor N.
+ * Exit code without a command: 0 complete log; 2 usage, no such process, no permission; 3 the log
+ * could not be written to its end (also with a command).
  *
- * A tracer is one function, which does all that for a request that has been read and checked.
+ * A tracer is one function, which does all this for a parsed and checked request.
  */
 #ifndef CULPRIT_DIAG_CAPTURE_CAPTURE_H
 #define CULPRIT_DIAG_CAPTURE_CAPTURE_H
@@ -41,53 +41,55 @@ struct choice;
 enum trace_mode {
 	TRACE_EVENTS, /* every selected call is a record */
 	TRACE_SUMS,   /* one RECORD_SUM per second, process, class of call and of descriptor */
-	TRACE_FLOW,   /* events, and what ties them together: see record_call.positioned */
+	TRACE_FLOW,   /* events, with what connects them across nodes: see record_call.positioned */
 };
 
-/* What is recorded; all that is given must hold ("any of" within one list). All zero: everything.
- * ptrace takes 'calls' and 'tids' only, and refuses the others. */
+/* The selection of calls; all given conditions must hold, and any entry within one list. All zero:
+ * everything. ptrace takes only 'calls' and 'tids', and refuses the others. */
 struct trace_filter {
 	const uint32_t *calls; /* numbers on this machine's architecture */
 	size_t n_calls;
-	const pid_t *tids; /* threads, as this process sees their numbers */
+	const pid_t *tids; /* threads, numbered as this process sees them */
 	size_t n_tids;
-	const char *cgroup; /* folder of a cgroup v2: its processes and those of cgroups below it */
+	/* Folder of a cgroup v2: selects its processes and those of cgroups below it. */
+	const char *cgroup;
 	/* Absolute path prefixes: calls on descriptors of files at or below one, and calls that
 	 * name such a file. */
 	const char *const *paths;
 	size_t n_paths;
-	const struct choice *choice; /* choice.h, but for paths; or NULL. ebpf: while it runs, a
-				      * control line puts another in the place of it and 'paths' */
+	/* choice.h, without paths; or NULL. ebpf: a control line replaces it and 'paths' at run
+	 * time. */
+	const struct choice *choice;
 };
 
 struct trace_request {
-	/* "auto": ebpf, or ptrace with a word on standard error where the kernel refuses. */
+	/* "auto": ebpf, or, with a note on standard error, ptrace if the kernel refuses ebpf. */
 	const char *tracer;
 	enum trace_mode mode;
-	/* TRACE_SUMS: messages of more bytes (0: none) are summed apart, as bulk data; those of
-	 * 'bulk_header' bytes at most are only their headers, and not counted. */
+	/* TRACE_SUMS: messages of more bytes (0: none) are bulk data and summed separately;
+	 * messages of at most 'bulk_header' bytes are bare headers, and not counted. */
 	uint64_t bulk_above;
 	uint32_t bulk_header;
-	bool heads;      /* TRACE_FLOW: record_call.head, too */
-	bool causal;     /* TRACE_FLOW: record_call.cpu_ns and record_fd.peer, too */
-	const char *out; /* file to make */
+	bool heads;      /* TRACE_FLOW: with record_call.head */
+	bool causal;     /* TRACE_FLOW: with record_call.cpu_ns and record_fd.peer */
+	const char *out; /* file to create */
 	int ready_fd;    /* -1: none */
 	const pid_t *pids;
 	size_t n_pids;
 	bool skip_ended;     /* ebpf, ptrace: no error if some of pids, but not all, have ended */
-	bool no_descendants; /* ebpf, ptrace, strace: not what pids have forked before */
-	char **command;      /* ended by NULL; or NULL: pids are given */
+	bool no_descendants; /* ebpf, ptrace, strace: leave out existing descendants */
+	char **command;      /* NULL at the end; or NULL: pids are given */
 	struct trace_filter filter;
-	/* A flight recorder: the log has only the last 'ring_ns' (0: all), 'ring_bytes' at most.
-	 * SIGUSR1 writes them into OUT.1, OUT.2 ... too. */
+	/* A flight recorder: the log has only the last 'ring_ns' (0: all), at most 'ring_bytes'.
+	 * SIGUSR1 also writes these into OUT.1, OUT.2 ... */
 	int64_t ring_ns;
 	uint64_t ring_bytes;
-	/* The log's bound (log_writer_bound): it is taken away while it is written. 0: none */
+	/* The log's bound (log_writer_bound): it is taken away while it is written. 0: none. */
 	uint64_t bound_bytes;
-	int control_fd;        /* 0: none; lines come from it, as above */
-	uint64_t memory_bytes; /* most that buffers in the kernel may take; 0: 64 MiB. Besides
-				* them go up to 3 MiB for descriptors, files and threads, and
-				* 3 MiB for asynchronous operations under way */
+	int control_fd; /* 0: none; control lines, see above */
+	/* Limit of buffers in the kernel; 0: 64 MiB. In addition up to 3 MiB for descriptors, files
+	 * and threads, and 3 MiB for asynchronous operations in progress. */
+	uint64_t memory_bytes;
 };
 
 #define TRACE_LEAVE SIGQUIT
@@ -99,14 +101,14 @@ enum trace_exit {
 	TRACE_EXIT_NO_PROGRAM = 127
 };
 
-/* Runs until it is told to stop and returns an exit code as above. The reason for one that is not 0
- * goes to standard error. -EOPNOTSUPP with the reason in 'why', nothing touched: this kernel, or
- * this user, cannot run it. */
+/* Runs until it is stopped, and returns an exit code as above; prints the reason for a non-zero one
+ * on standard error. -EOPNOTSUPP with the reason in 'why', without any effect: this kernel, or this
+ * user, cannot run it. */
 typedef int (*trace_fn)(const struct trace_request *r, struct err *why);
 
 enum trace_output {
 	OUTPUT_LOG,   /* diag/record: 'culprit log' prints it */
-	OUTPUT_OTHER, /* as the program of that name writes it */
+	OUTPUT_OTHER, /* in that program's own format */
 };
 
 enum {
@@ -114,58 +116,58 @@ enum {
 	FILTER_TIDS = 2,
 	FILTER_CGROUP = 4,
 	FILTER_PATHS = 8,
-	TAKES_CONTROL = 16, /* no filter: ring_ns, control_fd */
+	TAKES_CONTROL = 16, /* not a filter: ring_ns, control_fd */
 	FILTER_CHOICE = 32,
 };
 
-/* All that the rest of the program knows of a tracer. */
+/* The description of a tracer for the rest of the program. */
 struct trace_kind {
 	const char *name;
 	trace_fn trace;
 	unsigned modes;   /* bits 1 << enum trace_mode */
 	unsigned filters; /* FILTER_* */
 	enum trace_output output;
-	bool automatic;     /* "auto" may take it; in the order of the table */
-	const char *limits; /* the sentence for a mode or filter that it does not have */
+	bool automatic;     /* "auto" may choose it; in the order of the table */
+	const char *limits; /* the error for an unsupported mode or filter */
 };
 
-/* Ended by an entry without a name. */
+/* The last entry has no name. */
 extern const struct trace_kind trace_kinds[];
 
-/* NULL: there is none of that name. */
+/* NULL: unknown name. */
 const struct trace_kind *trace_kind(const char *name);
 
-/* Traces with 'k', or -EOPNOTSUPP if it does not have the request's mode or filters. */
+/* Traces with 'k'; -EOPNOTSUPP if it does not support the request's mode or filters. */
 int trace_run(const struct trace_kind *k, const struct trace_request *r, struct err *why);
 
 int ptrace_trace(const struct trace_request *r, struct err *why);  /* Kasick et al. 2009: syscap */
-int strace_trace(const struct trace_request *r, struct err *why);  /* the program, its text */
-int sysstat_trace(const struct trace_request *r, struct err *why); /* sadc, its binary file */
+int strace_trace(const struct trace_request *r, struct err *why);  /* strace, in its own format */
+int sysstat_trace(const struct trace_request *r, struct err *why); /* sadc, in its own format */
 int sampler_trace(const struct trace_request *r, struct err *why); /* readings, once a second */
 int ebpf_trace(const struct trace_request *r, struct err *why);
 
 int trace_main(int argc, char **argv);
 
-/* A tracer as it will be used: kernels refuse one mode's programs and load another's. */
+/* The configuration to try: a kernel may refuse one mode's programs and load another's. */
 struct tracer_try {
-	const char *tracer, *mode; /* mode: NULL: the tracer's own */
+	const char *tracer, *mode; /* mode: NULL: the tracer's default */
 	bool heads;
-	int64_t memory_bytes; /* 0: the tracer's own */
+	int64_t memory_bytes; /* 0: the tracer's default */
 };
 
-/* Tries it on a program that does nothing, with its log in 'dir', for 20 s at most. 0; -EOPNOTSUPP
+/* Tries it on a program that does nothing, with its log in 'dir', for at most 20 s. 0; -EOPNOTSUPP
  * with the reason. */
 int trace_able(const struct tracer_try *t, const char *dir, struct err *why);
 
-/* For tracers. Signals that say stop are caught from here on; SIGALRM ticks every 250 ms, so that
- * no wait is longer and a signal that came just before a wait is seen. */
+/* For tracers: catches the stop signals from now on. SIGALRM ticks every 250 ms, which limits each
+ * wait, so that a signal just before a wait is not missed. */
 void trace_signals(void);
 
-/* Number of the signal that says stop, 0: none yet. Negative: a terminal sent it to the command
- * too. Reset when taken. TRACE_LEAVE also when a command has had its time (trace_pass_stop). */
+/* The stop signal received, 0: none. Negative: a terminal has sent it to the command as well.
+ * Resets it. TRACE_LEAVE also when a command's time is up (trace_pass_stop). */
 int trace_take_stop(void);
-/* Passes what trace_take_stop returned (above 0) on to the command. Unless we trace it by ptrace:
- * also if it has asked for that itself, and waits in a stop. */
+/* Passes a signal above 0 from trace_take_stop on to the command. Unless it is traced by ptrace:
+ * also wakes a command that waits in a ptrace stop that it requested. */
 void trace_pass_stop(pid_t command, int signo, bool by_ptrace);
 /* True once after each tick. */
 bool trace_take_tick(void);

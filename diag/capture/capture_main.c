@@ -40,15 +40,15 @@ const struct trace_kind trace_kinds[] = {
 			FILTER_CHOICE,
 		OUTPUT_LOG, true, NULL},
 	{"ptrace", ptrace_trace, EVENTS, FILTER_CALLS | FILTER_TIDS, OUTPUT_LOG, true,
-		"ptrace knows no sums and no flows, cannot filter by cgroup, path, process, kind "
-		"or client, and has no --ring and no --control-fd; ebpf has"},
+		"ptrace has no sums and no flows, cannot filter by cgroup, path, process, kind "
+		"or client, and has no --ring and no --control-fd: use ebpf"},
 	{"strace", strace_trace, EVENTS, 0, OUTPUT_OTHER, false,
 		"strace, as a tracer here, records every call: no sums, no filters, no --ring"},
 	{"sysstat", sysstat_trace, EVENTS, 0, OUTPUT_OTHER, false,
 		"sysstat looks at the whole machine: it has no modes, no filters and no --ring"},
 	{"sampler", sampler_trace, EVENTS, FILTER_PATHS, OUTPUT_LOG, false,
-		"the sampler records no calls: it has no modes and no --ring, and takes --path "
-		"only, whose disk it reads"},
+		"the sampler records no calls: it has no modes and no --ring, and its only filter "
+		"is --path, the disk to read"},
 	{0},
 };
 
@@ -71,8 +71,8 @@ int trace_run(const struct trace_kind *k, const struct trace_request *r, struct 
 	if (!(k->modes & 1u << r->mode) || filters & ~k->filters)
 		return err_set(why, -EOPNOTSUPP, "%s", k->limits);
 	if (r->bound_bytes && k->output != OUTPUT_LOG)
-		return err_set(
-			why, -EOPNOTSUPP, "--bound is for trace logs, which %s has not", k->name);
+		return err_set(why, -EOPNOTSUPP,
+			"--bound is for trace logs, which %s does not write", k->name);
 	return k->trace(r, why);
 }
 
@@ -81,7 +81,7 @@ static volatile sig_atomic_t stop_signal, ticked, write_asked;
 static void on_stop(int signo, siginfo_t *info, void *context)
 {
 	(void)context;
-	/* A terminal's signals reach the command by themselves. */
+	/* A terminal's signals also reach the command directly. */
 	if (info->si_code != SI_KERNEL)
 		stop_signal = signo;
 	else if (!stop_signal)
@@ -117,8 +117,8 @@ void trace_signals(void)
 	setitimer(ITIMER_REAL, &every, NULL);
 }
 
-/* The command that was told to end, and when we no longer wait for it. */
-static pid_t told;
+/* The command that was signalled to end, and when to stop waiting for it. */
+static pid_t ending;
 static double leave_s;
 
 int trace_take_stop(void)
@@ -126,13 +126,13 @@ int trace_take_stop(void)
 	int signo = stop_signal;
 
 	stop_signal = 0;
-	if (!told || clock_mono_s() < leave_s)
+	if (!ending || clock_mono_s() < leave_s)
 		return signo;
 	fprintf(stderr,
-		"culprit-agent trace: the command, process %d, or what it has started, has not "
-		"ended %d s after it was told to; it goes on without being traced\n",
-		(int)told, COMMAND_ENDS_S);
-	told = 0;
+		"culprit-agent trace: the command, process %d, or a process that it started, has not "
+		"ended %d s after the signal; it continues untraced\n",
+		(int)ending, COMMAND_ENDS_S);
+	ending = 0;
 	return TRACE_LEAVE;
 }
 
@@ -145,8 +145,8 @@ void trace_pass_stop(pid_t command, int signo, bool by_ptrace)
 		ptrace(PTRACE_DETACH, command, 0, signo);
 	else
 		kill(command, signo);
-	if (signo != SIGINT && !told) {
-		told = command;
+	if (signo != SIGINT && !ending) {
+		ending = command;
 		leave_s = clock_mono_s() + COMMAND_ENDS_S;
 	}
 }
@@ -188,19 +188,19 @@ static void usage(FILE *f)
 {
 	fputs("usage: culprit-agent trace [OPTIONS] --out FILE (-p PID ... | -- COMMAND ...)\n"
 	      "\n"
-	      "Writes the system calls, signals and descriptors of the processes (and of all\n"
-	      "that they have started and start) to FILE, which may not exist yet. 'culprit\n"
-	      "log FILE' prints it.\n"
+	      "Writes the system calls, signals and descriptors of the processes, and of\n"
+	      "their descendants, to FILE, which must not exist. 'culprit log FILE' prints\n"
+	      "it.\n"
 	      "\n"
 	      "  -p, --pid PID     attach; may be repeated. SIGTERM or SIGINT detaches\n"
 	      "  --skip-ended      ebpf, ptrace: no error if some of the processes, but not\n"
 	      "                    all, have ended\n"
-	      "  --no-descendants  ebpf, ptrace: not what the processes have started before\n"
+	      "  --no-descendants  ebpf, ptrace: leave out existing descendants\n"
 	      "  -o, --out FILE    the log\n"
 	      "  --tracer NAME     ebpf, ptrace, strace, sysstat, sampler; default auto: ebpf\n"
-	      "                    where the kernel allows it, else ptrace. strace and sysstat\n"
-	      "                    (its sadc, each second) are those programs, and FILE is as\n"
-	      "                    they write it. sampler records no calls: each second it\n"
+	      "                    if the kernel allows it, else ptrace. strace and sysstat\n"
+	      "                    (its sadc, each second) run these programs, and FILE has\n"
+	      "                    their format. sampler records no calls: each second it\n"
 	      "                    reads the processes' TCP sockets, processor time and\n"
 	      "                    memory, and the node's interfaces, processors and disk\n"
 	      "  --mode MODE       events (default): one record for each call; sums: one for\n"
@@ -208,32 +208,32 @@ static void usage(FILE *f)
 	      "                    flow: events, with positions in the byte streams of TCP\n"
 	      "                    connections and requests to FUSE mounts (ebpf only)\n"
 	      "  --bulk BYTES[,HEADER]  sums: messages of more bytes are bulk data, summed\n"
-	      "                    apart; those of HEADER bytes or fewer are not counted\n"
-	      "  --heads           flow: with the first 32 bytes, at most, that each call\n"
+	      "                    separately; those up to HEADER bytes are not counted\n"
+	      "  --heads           flow: with at most the first 32 bytes that each call\n"
 	      "                    moved on a TCP socket or /dev/fuse\n"
 	      "  --causal          flow: with each thread's processor time, and which Unix\n"
-	      "                    sockets are connected: what 'culprit capture' reads\n"
+	      "                    sockets are connected, for 'culprit capture'\n"
 	      "  --call NAME,...   only these system calls\n"
 	      "  --tid TID         only this thread; may be repeated\n"
 	      "  --cgroup DIR      only processes in this cgroup (v2) or below\n"
 	      "  --path PREFIX     only files at or below this path; may be repeated. sampler:\n"
-	      "                    the disk that this path lies on\n"
-	      "  --process NAME|PID,...  only these of the processes, by name of their main\n"
-	      "                    thread or by number (ebpf only, as the next two)\n"
+	      "                    the disk of this path\n"
+	      "  --process NAME|PID,...  only these processes, by the name of their main\n"
+	      "                    thread or by number (ebpf only, like the next two)\n"
 	      "  --calls KIND,...  only these kinds: network, disk, fuse, metadata, other\n"
 	      "  --client ADDRESS,...  of calls on sockets, only those connected to these\n"
-	      "  --memory SIZE     most that buffers in the kernel may take (default 64MiB)\n"
-	      "  --ring TIME       keep only the last so many seconds, in memory (60s), and\n"
-	      "                    write them to FILE at the end; on SIGUSR1 also to FILE.1,\n"
-	      "                    FILE.2 ... (ebpf only)\n"
-	      "  --ring-memory SIZE  most that they may take (default 256MiB)\n"
-	      "  --bound SIZE      FILE may hold so much that its reader has not made a hole of;\n"
-	      "                    beyond it records are dropped and counted\n"
+	      "  --memory SIZE     limit of buffers in the kernel (default 64MiB)\n"
+	      "  --ring TIME       keep only the last TIME, such as 60s, in memory, and write\n"
+	      "                    it to FILE at the end; on SIGUSR1 also to FILE.1, FILE.2\n"
+	      "                    ... (ebpf only)\n"
+	      "  --ring-memory SIZE  limit of this memory (default 256MiB)\n"
+	      "  --bound SIZE      limit of the data in FILE that its reader has not replaced\n"
+	      "                    by a hole; above it records are dropped and counted\n"
 	      "  --control-fd N    take lines from descriptor N: off, on (record calls), filter\n"
 	      "                    [process=...] [calls=...] [client=...] [path=...] or\n"
 	      "                    filter none, write (as SIGUSR1); a socket gets the line back\n"
-	      "                    when it is done\n"
-	      "  --ready-fd N      write the line ready to descriptor N once all is attached\n",
+	      "                    when it is in effect\n"
+	      "  --ready-fd N      write the line ready to descriptor N after attaching\n",
 		f);
 }
 
@@ -251,10 +251,9 @@ static int add_number(const char *text, pid_t *list, size_t *n)
 	long v = strtol(text, &end, 10);
 
 	if (*end || end == text || v <= 0 || v >= MAX_PID)
-		return capture_main_bad("'%s' is no process number", text);
+		return capture_main_bad("'%s' is not a process number", text);
 	if (*n == MAX_PIDS)
-		return capture_main_bad(
-			"more processes than can be traced at once, from '%s' on", text);
+		return capture_main_bad("too many processes, from '%s' on", text);
 	list[(*n)++] = (pid_t)v;
 	return 0;
 }
@@ -363,8 +362,8 @@ static int set_bulk(struct trace_options *o, const char *text)
 	if (!isdigit((unsigned char)*text) || *end || !above || above > 1ull << 32 ||
 		header >= above)
 		return capture_main_bad(
-			"--bulk takes 1 to 4294967296 bytes, and after a comma fewer of a "
-			"header, not '%s'",
+			"--bulk takes 1 to 4294967296 bytes and, after a comma, the smaller size of "
+			"a header, not '%s'",
 			text);
 	o->r.bulk_above = above;
 	o->r.bulk_header = (uint32_t)header;
@@ -407,7 +406,7 @@ static int capture_main_finish(struct trace_options *o, int argc, char **argv)
 		return trace_complain(TRACE_EXIT_USAGE, "--heads needs --mode flow");
 	if (o->r.bound_bytes && o->r.ring_ns)
 		return trace_complain(TRACE_EXIT_USAGE,
-			"--ring writes at the end, so there is nothing for --bound to bound");
+			"--bound has no effect with --ring, which writes at the end: drop one");
 	if (!o->r.out)
 		return trace_complain(TRACE_EXIT_USAGE, "say where the log goes: --out FILE");
 	if (!o->r.n_pids == !o->r.command)
@@ -457,12 +456,12 @@ static int parse(int argc, char **argv, struct trace_options *o)
 			code = set_fd(&o->r.ready_fd, 0,
 				"--ready-fd takes the number of a descriptor, not '%s'", optarg);
 			if (!code)
-				fcntl(o->r.ready_fd, F_SETFD, FD_CLOEXEC); /* not the command's */
+				fcntl(o->r.ready_fd, F_SETFD, FD_CLOEXEC); /* not for the command */
 			break;
 		case 'C':
 			code = set_fd(&o->r.control_fd, 0,
 				"--control-fd takes the number of a descriptor, not '%s'", optarg);
-			/* 0 stands for none there. */
+			/* 0 means no descriptor, so 0 itself is moved. */
 			if (!code && !o->r.control_fd)
 				o->r.control_fd = fcntl(0, F_DUPFD_CLOEXEC, 3);
 			break;
@@ -492,7 +491,7 @@ static int parse(int argc, char **argv, struct trace_options *o)
 	return code ? code : capture_main_finish(o, argc, argv);
 }
 
-/* The first tracer that this kernel allows. */
+/* Runs the first tracer that this kernel allows. */
 static int trace_auto(const struct trace_request *r, struct err *why)
 {
 	int code = -EOPNOTSUPP;

@@ -1,4 +1,4 @@
-/* Parses and prints which calls are recorded. */
+/* Parses and prints the selection of calls to record. */
 #include "diag/capture/choice.h"
 
 #include <arpa/inet.h>
@@ -17,7 +17,7 @@ enum { MAX_PID = 1 << 22 };
 
 static int too_many(const char *word, const char *text, struct err *e)
 {
-	return err_set(e, -EINVAL, "%s: more than a filter holds, from '%s' on", word, text);
+	return err_set(e, -EINVAL, "%s: too many entries for a filter, from '%s' on", word, text);
 }
 
 static int add_process(struct choice *c, const char *text, struct err *e)
@@ -27,7 +27,7 @@ static int add_process(struct choice *c, const char *text, struct err *e)
 
 	if (isdigit((unsigned char)*text) && !*end) {
 		if (pid <= 0 || pid >= MAX_PID)
-			return err_set(e, -EINVAL, "process: '%s' is no process number", text);
+			return err_set(e, -EINVAL, "process: '%s' is not a process number", text);
 		if (c->n_pids == CHOICE_PIDS)
 			return too_many("process", text, e);
 		c->pids[c->n_pids++] = (pid_t)pid;
@@ -52,7 +52,7 @@ static int add_kind(struct choice *c, const char *text, struct err *e)
 			return 0;
 		}
 	return err_set(e, -EINVAL,
-		"calls: there is no kind '%s' of network, disk, fuse, metadata and other%s", text,
+		"calls: unknown kind '%s'; kinds are network, disk, fuse, metadata, other%s", text,
 		near_hint(text, kinds, hint));
 }
 
@@ -61,7 +61,7 @@ static int add_client(struct choice *c, const char *text, struct err *e)
 	struct in6_addr a = {.s6_addr = {[10] = 0xff, [11] = 0xff}};
 
 	if (inet_pton(AF_INET, text, &a.s6_addr[12]) != 1 && inet_pton(AF_INET6, text, &a) != 1)
-		return err_set(e, -EINVAL, "client: '%s' is no IP address", text);
+		return err_set(e, -EINVAL, "client: '%s' is not an IP address", text);
 	if (c->n_clients == CHOICE_CLIENTS)
 		return too_many("client", text, e);
 	c->clients[c->n_clients++] = a;
@@ -75,8 +75,8 @@ static int add_path(struct choice *c, const char *text, struct err *e)
 	if (*text != '/')
 		return err_set(e, -EINVAL, "path: '%s' is not absolute", text);
 	if (n >= CHOICE_PATH)
-		return err_set(
-			e, -EINVAL, "a path to filter by is shorter than %d bytes", CHOICE_PATH);
+		return err_set(e, -EINVAL, "a path to filter by must be shorter than %d bytes",
+			CHOICE_PATH);
 	if (c->n_paths == CHOICE_PATHS)
 		return too_many("path", text, e);
 	strcpy(c->paths[c->n_paths++], text);
@@ -91,7 +91,7 @@ static const struct {
 
 static const char *const words[] = {"process", "calls", "client", "path", "none", NULL};
 
-/* %XX becomes the byte. False: not two digits, or a NUL. */
+/* Decodes %XX to a byte. False: not two digits, or a NUL. */
 static bool decode(char *text)
 {
 	char *to = text;
@@ -165,7 +165,8 @@ int choice_parse(const char *line, struct choice *c, struct err *e)
 	}
 	if (!rc && (!n || (none && n > 1)))
 		rc = err_set(e, -EINVAL,
-			n ? "'none' stands alone" : "a filter of what? 'none' records everything");
+			n ? "'none' must be the only word"
+			  : "an empty filter; 'none' records everything");
 	if (!rc)
 		*c = *found;
 	return rc;
@@ -183,7 +184,7 @@ static void put_encoded(FILE *f, const char *text)
 	}
 }
 
-/* What goes in front of the next entry. */
+/* Prints the separator or word before the next entry. */
 static void put_before(FILE *f, size_t *n, const char *word)
 {
 	if ((*n)++)

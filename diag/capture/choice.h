@@ -1,19 +1,19 @@
 /*
- * Which calls are recorded, chosen at the start or while a capture runs. In words, separated by
- * blanks, each at most once:
+ * The selection of calls to record, made at the start or while a capture runs. In words, separated
+ * by blanks, each at most once:
  *
  *   process=NAME|PID,...   threads of these processes; a name is that of the process's main thread
  *                          (/proc/PID/comm, 15 bytes)
  *   calls=KIND,...         network (on sockets), disk (reads, writes and syncs of files and block
  *                          devices), fuse (on /dev/fuse; requests to FUSE mounts), metadata (calls
  *                          that name a path, and others on files and folders), other
- *   client=ADDRESS,...     of calls on TCP and UDP sockets, those connected to these IP addresses;
- *                          what is on no such socket is not examined
- *   path=PREFIX,...        files at or below, and calls that name one, and nothing else; absolute
- *                          (one that is not there, with --control-fd: calls that name it)
+ *   client=ADDRESS,...     among calls on TCP and UDP sockets, only those connected to these IP
+ *                          addresses; other calls are not affected
+ *   path=PREFIX,...        only calls on files at or below, and calls that name one; absolute
+ *                          (for a missing path, with --control-fd: only calls that name it)
  *   none                   everything, alone
  *
- * All words must hold, and any one of a word's list. %XX is a byte of a path: blank, comma, %.
+ * All words must hold, and any entry of a word's list. %XX is a byte of a path: blank, comma, %.
  */
 #ifndef CULPRIT_DIAG_CAPTURE_CHOICE_H
 #define CULPRIT_DIAG_CAPTURE_CHOICE_H
@@ -45,7 +45,7 @@ enum choice_kind {
 /* All zero: everything. */
 struct choice {
 	char names[CHOICE_NAMES][CHOICE_NAME];
-	pid_t pids[CHOICE_PIDS]; /* as this process sees their numbers */
+	pid_t pids[CHOICE_PIDS]; /* numbered as this process sees them */
 	size_t n_names, n_pids;
 	unsigned calls;                          /* enum choice_kind; 0: all */
 	struct in6_addr clients[CHOICE_CLIENTS]; /* IPv4 as ::ffff:a.b.c.d */
@@ -57,11 +57,10 @@ struct choice {
 /* Adds to one word: "process", "calls", "client" or "path", with its list. -EINVAL, or -ENOMEM. */
 int choice_add(struct choice *c, const char *word, const char *list, struct err *e);
 
-/* Reads all words of a line into '*c', which is untouched in case of errors. -EINVAL,
- * or -ENOMEM. */
+/* Reads all words of a line into '*c', which is unchanged after errors. -EINVAL, or -ENOMEM. */
 int choice_parse(const char *line, struct choice *c, struct err *e);
 
-/* The line again; "none". The caller frees. NULL: out of memory. */
+/* Prints the line again; "none". The caller frees. NULL: out of memory. */
 char *choice_text(const struct choice *c);
 
 bool choice_is_all(const struct choice *c);

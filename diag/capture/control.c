@@ -8,7 +8,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* One byte, if there is one: lines are short and rare. */
+/* Reads one byte, if there is one: lines are short and rare. */
 static bool control_get(struct control *c, char *byte)
 {
 	struct pollfd p = {.fd = c->fd, .events = POLLIN};

@@ -1,4 +1,4 @@
-/* A command that is to be recorded: its process waits until the tracer is ready for it. */
+/* Starts a command to be recorded: its process waits until the tracer is ready. */
 #ifndef CULPRIT_DIAG_CAPTURE_LAUNCH_H
 #define CULPRIT_DIAG_CAPTURE_LAUNCH_H
 
@@ -13,16 +13,16 @@ struct launch {
 	int failed; /* errno of a failed exec */
 };
 
-/* Forks; the process will run 'command', or 'body' if there is one. launch_close afterwards, also
- * after errors; to wait for the process is the caller's task. */
+/* Forks a process that will execute 'command', or run 'body' if given. Call launch_close
+ * afterwards, also after errors; the caller waits for the process. */
 int launch_fork(struct launch *l, char **command, void (*body)(void), struct err *e);
 
-/* Lets it go, and closes. -errno of its exec. */
+/* Lets the process run, and closes. -errno of its exec. */
 int launch_go(struct launch *l, struct err *e);
 
 void launch_close(struct launch *l);
 
-/* For processes that are started: the default action for what trace_signals ignores. */
+/* For started processes: restores the default action of signals that trace_signals ignores. */
 void usual_signals(void);
 
 #endif

@@ -1,4 +1,4 @@
-/* A command whose calls on files stop at a supervisor, which lets them continue. */
+/* Runs a command whose calls on files stop at a supervisor, which lets them continue. */
 #include <errno.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
@@ -19,14 +19,14 @@
 #elif defined(__aarch64__)
 #define THIS_ARCH AUDIT_ARCH_AARCH64
 #else
-#error "no seccomp architecture is known for this machine"
+#error "unknown seccomp architecture of this machine"
 #endif
 
 #ifndef SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV /* Linux 5.19 */
 #define SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV (1UL << 5)
 #endif
 
-/* Calls of 32-bit programs have other numbers: they are let through. */
+/* Calls of 32-bit programs have other numbers: they pass. */
 static unsigned short make_filter(struct sock_filter *f)
 {
 	unsigned short n = 0;
@@ -46,8 +46,8 @@ static unsigned short make_filter(struct sock_filter *f)
 	return n;
 }
 
-/* A call that waits for the supervisor continues waiting when a signal comes that does not kill;
- * kernels before 5.19 begin it again. */
+/* A call that waits for the supervisor keeps waiting when a non-fatal signal comes; kernels before
+ * 5.19 restart it. */
 static int install(void)
 {
 	struct sock_filter code[2 * TRAPPED_CALLS + 5];
@@ -104,8 +104,8 @@ int throttled_main(int argc, char **argv)
 	listener = install();
 	if (listener < 0)
 		return failed("set up a seccomp listener for", argv[4]);
-	/* From here on nothing may be closed or written that the supervisor does not let through:
-	 * it has the listener once this is sent. */
+	/* From here on every close and write stops at the supervisor, which has the listener once
+	 * this is sent. */
 	if (send_listener(socket, listener))
 		_exit(TRACE_EXIT_NOT_WHOLE);
 	close(listener);

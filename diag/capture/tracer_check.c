@@ -1,4 +1,5 @@
-/* Can a tracer run here? It is tried, because kernels refuse in too many ways to predict. */
+/* Checks whether a tracer can run here, by trying it: kernels refuse in too many ways to
+ * predict. */
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
@@ -14,8 +15,8 @@
 
 #include "diag/capture/capture.h"
 
-/* Loading the eBPF programs takes 5 s of a processor that twenty processes share. Below the
- * orchestrator's 30 s for an answer. */
+/* Loading the eBPF programs takes 5 s on a processor shared by twenty processes. Less than the 30 s
+ * that the orchestrator waits for an answer. */
 #define PATIENCE_S 20
 
 enum { TRIED_WORDS = 12 };
@@ -42,14 +43,14 @@ static void be_tracer(const struct tracer_try *t, char *out, int said)
 	}
 	argv[n++] = (char *)"--";
 	argv[n++] = (char *)"true";
-	/* The agent takes its signals from a descriptor; a tracer, and what it starts, must get
-	 * theirs. */
+	/* The agent receives signals from a descriptor; a tracer and its command must receive
+	 * theirs directly. */
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	dup2(null, STDIN_FILENO);
 	dup2(null, STDOUT_FILENO);
 	dup2(said, STDERR_FILENO);
-	optind = 0; /* getopt begins anew */
+	optind = 0; /* makes getopt start again */
 	_exit(trace_main(n, argv));
 }
 
@@ -102,7 +103,7 @@ int trace_able(const struct tracer_try *t, const char *dir, struct err *why)
 		return err_set(why, -EOPNOTSUPP, "%s was killed by signal %d", t->tracer,
 			WTERMSIG(status));
 	if (WEXITSTATUS(status))
-		return err_set(
-			why, -EOPNOTSUPP, "%s", *text ? last_line(text) : "it does not say why");
+		return err_set(why, -EOPNOTSUPP, "%s",
+			*text ? last_line(text) : "the tracer failed without a reason");
 	return 0;
 }

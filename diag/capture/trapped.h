@@ -1,6 +1,6 @@
 /*
- * The calls that stop at a supervisor (seccomp user notification) when an application is captured
- * by throttling: those that may be calls on files, and those by which processes come and go.
+ * The calls that stop at a supervisor (seccomp user notification) in a capture by throttling:
+ * possible calls on files, and calls that start and end processes.
  */
 #ifndef CULPRIT_DIAG_CAPTURE_TRAPPED_H
 #define CULPRIT_DIAG_CAPTURE_TRAPPED_H
@@ -9,10 +9,10 @@
 #include <sys/syscall.h>
 
 enum trapped_kind {
-	TRAPPED_FD = 1,  /* descriptor: argument 0 */
-	TRAPPED_PATH,    /* path: argument 0 */
-	TRAPPED_PATH_AT, /* descriptor of a folder: argument 0; path: argument 1 */
-	TRAPPED_FORK,    /* flags: argument 0 (clone), or none (fork, vfork) */
+	TRAPPED_FD = 1,  /* argument 0 is a descriptor */
+	TRAPPED_PATH,    /* argument 0 is a path */
+	TRAPPED_PATH_AT, /* argument 0 is a folder's descriptor, argument 1 a path */
+	TRAPPED_FORK,    /* flags in argument 0 (clone), or none (fork, vfork) */
 	TRAPPED_CLONE3,  /* argument 0 points to the flags */
 	TRAPPED_EXIT,
 };
@@ -78,7 +78,7 @@ static const struct trapped_call trapped_calls[] = {
 enum { TRAPPED_CALLS = sizeof(trapped_calls) / sizeof(trapped_calls[0]) };
 
 /* `culprit-agent throttled --fd N -- COMMAND ...`: sends a listener for these calls over the socket
- * N, closes it, and becomes the command. */
+ * N, closes it, and executes the command. */
 int throttled_main(int argc, char **argv);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * Asynchronous disk I/O (io_submit, io_uring) as both tracers see it, of a program with known
- * counts (ci/tests/helpers/async.c): on a file, and on a block device under another name.
+ * Tests asynchronous disk I/O (io_submit, io_uring) in both tracers, on a program with known counts
+ * (ci/tests/helpers/async.c): on a file, and on a block device under another name.
  */
 #include "ci/tests/capture/tracing.h"
 
@@ -13,13 +13,13 @@
 enum { ROUNDS = 40, BLOCK = 4096, NO_SUCH_CALLS = 77, SIZE = 1 << 20, KEPT = 4096 };
 
 static char async_prog[4096], storage[64], file[80], block_link[64];
-static uint64_t device; /* 0: there are no loop devices here */
+static uint64_t device; /* 0: no loop devices here */
 static int loop = -1;
 static bool has_ebpf;
 
 static const char *const both[] = {"ebpf", "ptrace", NULL};
 
-/* A loop device over a file; one that nobody holds open goes by itself. */
+/* Makes a loop device over a file; the kernel removes it when it is no longer open. */
 static void make_device(void)
 {
 	char image[80], name[32];
@@ -72,7 +72,7 @@ static int finish(void **state)
 	return teardown(state);
 }
 
-/* Runs the helper under a tracer to its end; skips the test where the kernel has no such calls. */
+/* Runs the helper under a tracer to its end; skips the test on kernels without these calls. */
 static void run_async(const char *tracer, bool sums, const char *what, const char *path, int rounds)
 {
 	const char *watched = path == file ? storage : path;
@@ -88,13 +88,13 @@ static void run_async(const char *tracer, bool sums, const char *what, const cha
 			   : (const char *const[]){"--", async_prog, what, path, number, NULL},
 			NULL));
 	if (code == NO_SUCH_CALLS) {
-		print_message("# the kernel has no such calls\n");
+		print_message("# the kernel lacks these calls\n");
 		skip();
 	}
 	assert_int_equal(code, 0);
 }
 
-/* What is in the log. */
+/* The contents of the log. */
 struct seen {
 	unsigned done[2], failed, unfinished, syncs; /* done: reads, writes */
 	uint64_t bytes[2], lost;
@@ -122,7 +122,7 @@ static struct seen look(void)
 		info = call_info(arch, c->nr & ~RECORD_ASYNC_NR);
 		assert_non_null(info);
 		assert_true(c->service_ns > 0);
-		/* A processor may be taken away between the look at the clock and the record. */
+		/* The process may be preempted between reading the clock and the record. */
 		assert_true(
 			c->start_ns + c->service_ns + (int64_t)(patient_s(0.01) * 1e9) >= last_ns);
 		last_ns = c->start_ns + c->service_ns;
@@ -237,7 +237,7 @@ static void another_file_does_not_count(void **state)
 	if (!can_trace("ebpf"))
 		skip();
 	run_async("ebpf", true, "aio", file, ROUNDS);
-	/* Not selected: the filter was another folder's. */
+	/* Not selected: the filter had another folder. */
 	unlink(log_path);
 	assert_int_equal(wait_exit(trace((const char *const[]){"--path", "/proc", "--", async_prog,
 						 "aio", file, "2", NULL},
@@ -313,7 +313,7 @@ static void more_than_can_be_kept_is_lost_and_told(void **state)
 	}
 }
 
-/* What was submitted before the tracer came is not its to record, and no loss. */
+/* Operations submitted before the tracer attached are neither recorded nor lost. */
 static void what_was_under_way_before_is_not_recorded(void **state)
 {
 	(void)state;

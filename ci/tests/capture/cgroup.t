@@ -1,5 +1,5 @@
 #!/bin/bash
-# culprit trace --cgroup: processes inside are seen, in cgroups below too, and nobody else.
+# culprit trace --cgroup: only processes inside the cgroup and its sub-cgroups are seen.
 cd "$(dirname "$0")/../../.." || exit 1
 . ci/tests/tap.sh
 [ "$(id -u)" -eq 0 ] || skip_all "the in-kernel tracer needs root"
@@ -12,9 +12,9 @@ tmp=$(mktemp -d)
 trap 'rmdir "$group/below" "$group"; rm -rf "$tmp"' EXIT
 "$culprit" trace --tracer ebpf -o "$tmp/try" -- true 2>"$tmp/why" || skip_all "$(tail -n 1 "$tmp/why")"
 
-# The program goes into the cgroup it is told, looks at a file there, and comes back out to look at another. That it names
-# the first file once and not the second is all that may be seen.
-calls() { # CGROUP: the files that it looks at there, seen by a tracer of $group
+# The program enters the given cgroup, looks at a file there, and leaves it to look at another. The log may contain the first
+# file once, and not the second.
+calls() { # CGROUP: the files that the program looks at there, according to a tracer of $group
 	cat >"$tmp/program" <<P
 echo \$\$ >$root/cgroup.procs
 cat $tmp/before
@@ -30,7 +30,7 @@ P
 }
 touch "$tmp/before" "$tmp/within" "$tmp/after"
 is() { if [ "$2" = "$3" ]; then ok "$1"; else not_ok "$1" "got '$2', expected '$3'"; fi; }
-is "of a process in the cgroup only its calls inside are recorded" "$(calls "$group")" "within "
-is "the same in a cgroup below it" "$(calls "$group/below")" "within "
-is "outside the cgroup nothing is recorded" "$(calls "$root")" ""
+is "only calls inside the cgroup are recorded" "$(calls "$group")" "within "
+is "... also in a cgroup below it" "$(calls "$group/below")" "within "
+is "... and no calls outside the cgroup" "$(calls "$root")" ""
 done_testing

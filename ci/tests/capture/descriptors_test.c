@@ -1,6 +1,6 @@
 /*
- * Each call is about the file that the kernel says, though its descriptor was changed by nothing
- * that its thread did (ci/tests/helpers/descriptors.c): both tracers.
+ * Tests in both tracers that each call is recorded with the file that the kernel uses, although no
+ * call of its thread has changed the descriptor (ci/tests/helpers/descriptors.c).
  */
 #include "ci/tests/capture/tracing.h"
 
@@ -32,7 +32,7 @@ static bool is_write(uint32_t nr)
 	return nr == SYS_write || nr == SYS_pwrite64;
 }
 
-/* Of the writes in the log: those of N bytes are on a file named wN. */
+/* Checks the writes in the log: those of N bytes must be on a file named wN. */
 static unsigned check_writes(void)
 {
 	struct fdtable *fds = fdtable_new();
@@ -54,8 +54,8 @@ static unsigned check_writes(void)
 		if (rec->type != RECORD_CALL)
 			continue;
 		s = fdtable_get(fds, c->pid, (int32_t)c->args[0]);
-		/* Of the helper's reads those of one byte are on a pipe, as their writes. (A
-		 * sanitizer reads /proc/PID/maps, sometimes its last byte alone.) */
+		/* The helper's reads and writes of one byte must be on a pipe. (A sanitizer reads
+		 * /proc/PID/maps, sometimes only its last byte.) */
 		if (c->result == 1 && (c->nr == SYS_read || c->nr == SYS_write)) {
 			if (!s ||
 				(strncmp(s->now.path, "pipe:", 5) != 0 &&
@@ -77,7 +77,7 @@ static unsigned check_writes(void)
 	return n;
 }
 
-/* How many of a kind the log says it does not have. */
+/* The number of unseen activities of a kind in the log. */
 static uint64_t not_seen(uint32_t what)
 {
 	const struct record *rec;
@@ -109,19 +109,19 @@ static void expect(const char *what, unsigned by_ebpf, unsigned by_ptrace)
 		if (code == NO_SUCH_CALLS)
 			skip();
 		assert_int_equal(code, 0);
-		/* Kernels before 6.4 do not show eBPF what a ring does either. */
+		/* Kernels before 6.4 do not show eBPF the operations of a ring either. */
 		ebpf = ebpf && !not_seen(UNSEEN_RINGS);
 		assert_int_equal(check_writes(), ebpf ? by_ebpf : by_ptrace);
 	}
 }
 
-static void a_table_may_be_another_process_s_too(void **state)
+static void a_table_may_be_shared_with_another_process(void **state)
 {
 	(void)state;
 	expect("shared", 9, 9);
 }
 
-static void a_thread_may_have_a_table_of_its_own(void **state)
+static void a_thread_may_have_a_separate_table(void **state)
 {
 	(void)state;
 	expect("private", 10, 10);
@@ -139,7 +139,7 @@ static void a_descriptor_may_change_inside_a_call(void **state)
 	expect("replaced", 2, 2);
 }
 
-/* ptrace does not see what a ring writes. */
+/* ptrace does not see the writes of a ring. */
 static void a_ring_opens_and_closes(void **state)
 {
 	(void)state;
@@ -158,7 +158,7 @@ static void a_ring_without_calls_needs_no_leader(void **state)
 	expect("leaderless", 7, 3);
 }
 
-/* The same in sums: what calls and requests wrote. */
+/* Likewise in sums: the bytes written by calls and requests. */
 static void a_ring_without_calls_is_summed_up(void **state)
 {
 	const struct record *rec;
@@ -207,14 +207,14 @@ static void shared_mappings_of_files_are_counted(void **state)
 
 	(void)state;
 	if (statfs(dir, &fs) || fs.f_type == TMPFS_MAGIC)
-		skip(); /* not a file that anybody waits for */
+		skip(); /* the file cannot be waited for */
 	run_by("ptrace", "mapped");
 	assert_int_equal(not_seen(UNSEEN_MAPPINGS), 2);
 	run_by("ebpf", "mapped");
 	assert_int_equal(not_seen(UNSEEN_MAPPINGS), 2);
 }
 
-static void rings_that_are_not_seen_are_counted(void **state)
+static void unseen_rings_are_counted(void **state)
 {
 	(void)state;
 	run_by("ptrace", "ring");
@@ -225,7 +225,7 @@ static void rings_that_are_not_seen_are_counted(void **state)
 		assert_int_equal(not_seen(UNSEEN_REQUESTS), 5); /* opens and closes */
 }
 
-static void changes_that_no_call_made_are_counted(void **state)
+static void changes_without_a_call_are_counted(void **state)
 {
 	(void)state;
 	for (const char *const *tracer = both; *tracer; tracer++) {
@@ -239,8 +239,8 @@ static void changes_that_no_call_made_are_counted(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(a_table_may_be_another_process_s_too, fresh),
-		cmocka_unit_test_setup(a_thread_may_have_a_table_of_its_own, fresh),
+		cmocka_unit_test_setup(a_table_may_be_shared_with_another_process, fresh),
+		cmocka_unit_test_setup(a_thread_may_have_a_separate_table, fresh),
 		cmocka_unit_test_setup(a_descriptor_may_be_passed, fresh),
 		cmocka_unit_test_setup(a_descriptor_may_change_inside_a_call, fresh),
 		cmocka_unit_test_setup(a_ring_opens_and_closes, fresh),
@@ -248,8 +248,8 @@ int main(void)
 		cmocka_unit_test_setup(a_ring_without_calls_needs_no_leader, fresh),
 		cmocka_unit_test_setup(a_ring_without_calls_is_summed_up, fresh),
 		cmocka_unit_test_setup(shared_mappings_of_files_are_counted, fresh),
-		cmocka_unit_test_setup(rings_that_are_not_seen_are_counted, fresh),
-		cmocka_unit_test_setup(changes_that_no_call_made_are_counted, fresh),
+		cmocka_unit_test_setup(unseen_rings_are_counted, fresh),
+		cmocka_unit_test_setup(changes_without_a_call_are_counted, fresh),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -1,4 +1,4 @@
-/* The in-kernel tracer under programs that make it hard. */
+/* Tests the in-kernel tracer on programs that are hard to trace. */
 #include "ci/tests/capture/tracing.h"
 
 #include <pthread.h>
@@ -8,10 +8,10 @@
 
 enum { LOAD_CALLS = 100000, THREADS = 1000, FORKS = 200, REUSES = 1500, ROUNDS = 12, WARM = 6 };
 
-/* What a log says in all. */
+/* Totals of a log. */
 struct tally {
 	uint64_t calls, lost, end_lost, on_fds, known, starts, exits, execs, of[512];
-	uint64_t hash; /* of the calls of one thread, in their order */
+	uint64_t hash; /* of the calls of one thread, in order */
 };
 
 static void use_load(void)
@@ -70,8 +70,8 @@ static void many_forks(void)
 	}
 }
 
-/* Numbers that mean another thing at every use, in two threads at once, one end open before the
- * tracer came. */
+/* Descriptors that mean another file at every use, in two threads at once, one of them open before
+ * the tracer attached. */
 static void *reuse_thread(void *arg)
 {
 	char path[96], buf[16] = "";
@@ -130,7 +130,7 @@ static void known_calls(void)
 	}
 }
 
-/* A process that runs 'what' once told. */
+/* A process that runs 'what' when signalled. */
 static pid_t waiting(void (*what)(void), int *go)
 {
 	int p[2];
@@ -171,7 +171,7 @@ static void let_run(pid_t pid, int go)
 	assert_int_equal(wait_exit(pid), 0);
 }
 
-/* Has it a path, or is it a socket of which the ends are known? */
+/* Does it have a path, or is it a socket with known ends? */
 static bool is_known(const struct fd_state *s)
 {
 	return s &&
@@ -226,7 +226,7 @@ static struct tally read_log(const char *path)
 	return t;
 }
 
-static void test_seen_and_lost_are_what_was_made(void **state)
+static void test_recorded_and_lost_calls_add_up(void **state)
 {
 	int go;
 	pid_t pid = waiting(both_cores, &go), tracer;
@@ -321,7 +321,7 @@ static void test_ptrace_and_ebpf_see_the_same(void **state)
 	a = read_log(other);
 	b = read_log(log_path);
 	unlink(other);
-	/* ptrace's attaching makes the read that it was inside of begin anew, which both then
+	/* Attaching by ptrace restarts the read that the thread was inside of, which both then
 	 * see. */
 	assert_int_equal(a.calls, b.calls);
 	assert_true(a.calls > 3000);
@@ -354,7 +354,7 @@ static void test_two_at_once(void **state)
 
 static void test_filter_by_call(void **state)
 {
-	char calls[] = "read,lseek"; /* taken apart by its reader */
+	char calls[] = "read,lseek"; /* its reader modifies it */
 	int go;
 	pid_t pid = waiting(known_calls, &go), tracer;
 	struct tally t;
@@ -424,16 +424,16 @@ static long resident_kib(void)
 	return kib;
 }
 
-/* What rounds from WARM on may add to the memory, in KiB: 43 each. They add 50 at most in all. The
- * sanitizer keeps what is freed for a while. */
+/* The memory that rounds from WARM on may add, in KiB: 43 each. They add at most 50 in total. The
+ * sanitizer keeps freed memory for a while. */
 #ifdef __SANITIZE_ADDRESS__
 #define ROUNDS_KIB 4096
 #else
 #define ROUNDS_KIB (43 * (ROUNDS - WARM))
 #endif
 
-/* In one process, round after round: nothing of it may be left. The first ones are to warm up: each
- * mode has come by then. */
+/* Round after round in one process: memory must not grow. In the first rounds each mode warms
+ * up. */
 static void rounds(void)
 {
 	char *const command[] = {(char *)"/bin/true", NULL};
@@ -451,7 +451,7 @@ static void rounds(void)
 		r.ring_bytes = 1 << 20;
 		if (ebpf_trace(&r, &e))
 			_exit(2);
-		/* Its tick would cut the next loading short: a tracer loads before it ticks. */
+		/* Its tick would interrupt the next loading: a tracer loads before it ticks. */
 		setitimer(ITIMER_REAL, &none, NULL);
 		unlink(log_path);
 		if (i == WARM - 1) {
@@ -462,7 +462,7 @@ static void rounds(void)
 	_exit(open_fds() != fds ? 3 : resident_kib() > kib + ROUNDS_KIB ? 4 : 0);
 }
 
-static void test_rounds_leave_nothing(void **state)
+static void test_rounds_leave_no_memory(void **state)
 {
 	int go;
 	pid_t pid = waiting(rounds, &go);
@@ -474,7 +474,7 @@ static void test_rounds_leave_nothing(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(test_seen_and_lost_are_what_was_made, fresh),
+		cmocka_unit_test_setup(test_recorded_and_lost_calls_add_up, fresh),
 		cmocka_unit_test_setup(test_a_thousand_threads, fresh),
 		cmocka_unit_test_setup(test_forks_and_execs, fresh),
 		cmocka_unit_test_setup(test_numbers_reused_at_once, fresh),
@@ -483,7 +483,7 @@ int main(void)
 		cmocka_unit_test_setup(test_filter_by_call, fresh),
 		cmocka_unit_test_setup(test_filter_by_thread, fresh),
 		cmocka_unit_test_setup(test_filter_by_path, fresh),
-		cmocka_unit_test_setup(test_rounds_leave_nothing, fresh),
+		cmocka_unit_test_setup(test_rounds_leave_no_memory, fresh),
 	};
 	struct err why;
 
@@ -492,7 +492,8 @@ int main(void)
 		return 0;
 	}
 	tracer_name = "ebpf";
-	patient_alarm(1500); /* each tracer loads its programs, for most of a second alone */
+	/* each tracer loads its programs, which alone takes most of a second */
+	patient_alarm(1500);
 	cmocka_set_message_output(CM_OUTPUT_TAP);
 	return cmocka_run_group_tests(tests, setup, teardown);
 }

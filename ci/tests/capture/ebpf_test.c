@@ -1,11 +1,11 @@
-/* The in-kernel tracer: what holds of every tracer, and what it takes of the kernel's memory. */
+/* Tests the in-kernel tracer: the properties of every tracer, and its memory in the kernel. */
 #include "ci/tests/capture/tracing_shared.h"
 
-/* What the tracer keeps besides the buffers that --memory is about: descriptors, files, threads
- * (trace.h). */
+/* Memory in addition to the buffers that --memory limits: descriptors, files, threads
+ * (capture.h). */
 #define FIXED_MAPS (3u << 20)
 
-/* What a process's maps hold in the kernel, as their descriptors tell ("memlock:"), in bytes. */
+/* Bytes in the kernel of a process's maps, from their descriptors ("memlock:"). */
 static uint64_t map_bytes(pid_t pid)
 {
 	uint64_t sum = 0;
@@ -71,8 +71,10 @@ int main(void)
 		return 0;
 	}
 	tracer_name = "ebpf";
-	come_and_go = 8; /* each kind twice: each loads its programs anew, for most of a second */
-	patient_alarm(1500); /* each tracer loads its programs, for most of a second alone */
+	/* each kind twice: each loads its programs again, which alone takes most of a second */
+	come_and_go = 8;
+	/* each tracer loads its programs, which alone takes most of a second */
+	patient_alarm(1500);
 	cmocka_set_message_output(CM_OUTPUT_TAP);
 	return cmocka_run_group_tests(tests, setup, teardown);
 }

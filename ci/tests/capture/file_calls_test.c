@@ -1,7 +1,7 @@
 /*
- * What every tracer tells of calls on files: the 42 calls of Esteves et al. 2023 and their newer
- * siblings each with its path or its descriptor's file, offsets, file tags. The program that is
- * traced is this one, started again with --calls.
+ * Tests the records of calls on files in every tracer: the 42 calls of Esteves et al. 2023 and
+ * newer variants, each with its path or its descriptor's file; offsets; file tags. The traced
+ * program is this one, started again with --calls.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -32,8 +32,8 @@
 #define ARCH "aarch64"
 #endif
 
-/* Those that name a file. Each is made with DIR/NAME (and DIR/NAME.2), which mostly is not
- * there. */
+/* Calls that name a file. Each is made with DIR/NAME (and DIR/NAME.2), which usually does not
+ * exist. */
 static const char *const by_path[] = {
 	"open",
 	"openat",
@@ -78,7 +78,7 @@ static const char *const by_path[] = {
 	"lchown",
 	"fchownat",
 };
-/* Those that take a descriptor: of DIR/file, with all other arguments 0. */
+/* Calls that take a descriptor: of DIR/file, with all other arguments 0. */
 static const char *const by_fd[] = {
 	"read",
 	"pread64",
@@ -113,7 +113,7 @@ static const char *const by_fd[] = {
 
 static char dir[] = "/tmp/culprit-file-calls-XXXXXX", self[4000], agent[4096], log_path[64];
 
-/* DIR/NAME holds a page's end here and there, so that no tracer may count on reading a fixed
+/* Some of DIR/NAME's strings end at a page boundary, so that no tracer may rely on reading a fixed
  * length. */
 static void make_calls(const char *folder)
 {
@@ -128,7 +128,7 @@ static void make_calls(const char *folder)
 		long args[6] = {0};
 
 		if (!info)
-			continue; /* another architecture's */
+			continue; /* of another architecture */
 		snprintf(path, sizeof(path), "%s/%s", folder, by_path[i]);
 		snprintf(second, sizeof(second), "%s/%s.2", folder, by_path[i]);
 		args[info->path] = (long)path;
@@ -144,8 +144,9 @@ static void make_calls(const char *folder)
 		if (nr >= 0)
 			syscall(nr, fd, 0, 0, 0, 0, 0);
 	}
-	/* Offsets: written, 26 at 0; read again in two pieces, through a duplicate, too; at a place
-	 * of its own; beyond the end; sent from a pointer's place and from the file's; appended. */
+	/* Offsets: 26 bytes written at 0; read again in two pieces, also through a duplicate; at an
+	 * explicit offset; beyond the end; sent from a pointer's offset and from the file's;
+	 * appended. */
 	fd = open(path, O_RDWR);
 	if (write(fd, data, 26) == 26 && lseek(fd, 0, SEEK_SET) == 0 && read(fd, data, 10) == 10 &&
 		read(dup(fd), data, 26) == 16 && pwrite(fd, data, 5, 4000) == 5 &&
@@ -194,7 +195,7 @@ static int run(char **argv, bool quiet)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 128;
 }
 
-/* Not here, if it says that the kernel refuses (2); anything else is a defect. */
+/* Skips the tracer if the kernel refuses it (2); any other failure is a defect. */
 static bool has_tracer(const char *name)
 {
 	char *argv[] = {agent, (char *)"trace", (char *)"--tracer", (char *)name, (char *)"--out",
@@ -232,7 +233,7 @@ static void expect_path(const char *got, const char *name, const char *suffix)
 		fail_msg("%s: path '%s' and not '%s'", name, got ? got : "(none)", want);
 }
 
-/* Marks the name of a list that this call is; false if it is none. */
+/* Marks the call's name in a list; false if it is not listed. */
 static bool seen(const char *const *list, size_t n, bool *marks, const char *name)
 {
 	for (size_t i = 0; i < n; i++)
@@ -291,7 +292,7 @@ static void each_call_has_its_file(const char *tracer)
 	log_reader_free(r);
 }
 
-/* The calls of make_calls' second half that did something, in their order. */
+/* The calls of the second half of make_calls that had an effect, in order. */
 static void offsets_are_told(const char *tracer)
 {
 	static const struct {
@@ -377,7 +378,7 @@ static void ptrace_offsets_of_every_call(void **state)
 	offsets_are_told("ptrace");
 }
 
-static void ptrace_tags_say_which_file(void **state)
+static void ptrace_tags_identify_files(void **state)
 {
 	(void)state;
 	tags_say_which_file("ptrace");
@@ -395,7 +396,7 @@ static void ebpf_offsets_of_every_call(void **state)
 	offsets_are_told("ebpf");
 }
 
-static void ebpf_tags_say_which_file(void **state)
+static void ebpf_tags_identify_files(void **state)
 {
 	(void)state;
 	tags_say_which_file("ebpf");
@@ -406,10 +407,10 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(ptrace_each_call_has_its_file),
 		cmocka_unit_test(ptrace_offsets_of_every_call),
-		cmocka_unit_test(ptrace_tags_say_which_file),
+		cmocka_unit_test(ptrace_tags_identify_files),
 		cmocka_unit_test(ebpf_each_call_has_its_file),
 		cmocka_unit_test(ebpf_offsets_of_every_call),
-		cmocka_unit_test(ebpf_tags_say_which_file),
+		cmocka_unit_test(ebpf_tags_identify_files),
 	};
 
 	if (argc == 3 && !strcmp(argv[1], "--calls")) {

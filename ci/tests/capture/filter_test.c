@@ -1,4 +1,4 @@
-/* What is recorded, chosen at the start and while a capture runs; and the words that say it. */
+/* Tests the selection of calls, at the start and while a capture runs, and its words. */
 #include "ci/tests/capture/tracing.h"
 
 #include <arpa/inet.h>
@@ -12,7 +12,7 @@
 
 /* ---- words ---- */
 
-static void test_words_there_and_back(void **state)
+static void test_words_are_printed_and_read_back(void **state)
 {
 	static const char *const lines[] = {
 		"none",
@@ -41,12 +41,13 @@ static void test_words_there_and_back(void **state)
 
 static void test_wrong_words(void **state)
 {
-	static const char *const wrong[][2] = {{"", "a filter of what?"},
-		{"none calls=disk", "stands alone"}, {"calls=disc", "did you mean 'disk'"},
-		{"proces=1", "did you mean 'process'"}, {"process=0", "no process number"},
-		{"process=4194305", "no process number"}, {"process=0123456789abcdef", "15 bytes"},
-		{"client=localhost", "no IP address"}, {"path=srv", "not absolute"},
-		{"path=/%0", "two digits"}, {"path=/%00", "two digits"}, {"process=a,,b", "empty"},
+	static const char *const wrong[][2] = {{"", "an empty filter"},
+		{"none calls=disk", "must be the only word"}, {"calls=disc", "did you mean 'disk'"},
+		{"proces=1", "did you mean 'process'"}, {"process=0", "not a process number"},
+		{"process=4194305", "not a process number"},
+		{"process=0123456789abcdef", "15 bytes"}, {"client=localhost", "not an IP address"},
+		{"path=srv", "not absolute"}, {"path=/%0", "two digits"},
+		{"path=/%00", "two digits"}, {"process=a,,b", "empty"},
 		{"calls=disk calls=fuse", "twice"}, {"calls", "empty"}};
 	auto_free char *longest = alloc_format("path=/%0300d", 0), *many = alloc_copy("process=1");
 	struct choice c = {.n_pids = 1}, before = c;
@@ -66,18 +67,18 @@ static void test_wrong_words(void **state)
 		many = more;
 	}
 	assert_int_equal(choice_parse(many, &c, &e), -EINVAL);
-	assert_non_null(strstr(e.text, "more than a filter holds"));
+	assert_non_null(strstr(e.text, "too many entries for a filter"));
 	assert_memory_equal(&c, &before, sizeof(c));
 }
 
 /* ---- a capture ---- */
 
-/* What a worker does in each round. */
+/* The calls of a worker in each round. */
 enum {
-	READ_A = 1,   /* of a file in folder a, opened anew */
+	READ_A = 1,   /* of a file in folder a, opened again */
 	READ_B = 2,   /* in folder b */
 	OPEN_A = 4,   /* by its path */
-	OPEN_B = 8,   /* so */
+	OPEN_B = 8,   /* likewise */
 	STAT_FD = 16, /* fstat of both */
 	NET_1 = 32,   /* on a connection with 127.0.0.1 */
 	NET_2 = 64,   /* with 127.0.0.2 */
@@ -101,13 +102,13 @@ static int connected(const char *address, uint16_t to)
 	return fd;
 }
 
-/* Rounds of each worker so far: the first bytes of what all share. */
+/* Rounds of each worker so far, at the beginning of the shared memory. */
 static _Atomic uint64_t *rounds(int worker)
 {
 	return counter + worker;
 }
 
-/* Waits until each has begun and ended rounds from now on. The alarm in main bounds it. */
+/* Waits until each has begun and ended rounds from now on. The alarm in main limits the wait. */
 static void wait_rounds(void)
 {
 	for (int i = 0; i < WORKERS; i++) {
@@ -244,13 +245,13 @@ static unsigned bits_of(const struct record_call *c, const struct fdtable *fds)
 }
 
 struct epoch {
-	const char *order; /* NULL: none, what the options say */
+	const char *order; /* NULL: none, the options apply */
 	const char *mark;
 	unsigned bits[WORKERS];
 };
 
-/* A mark tells when the new filter held; from when the order was sent until then either may. Around
- * both, clocks are compared: the log's times are the kernel's, moved to CLOCK_REALTIME. */
+/* A mark says when the new filter applied; between the order and the mark either may apply. At both
+ * ends, clocks are compared: the log's times are the kernel's, moved to CLOCK_REALTIME. */
 #define SLACK_NS 20000000
 
 static int64_t sent_ns[9]; /* when the order of each epoch was sent */
@@ -260,7 +261,7 @@ static void nap(void)
 	nanosleep(&(struct timespec){.tv_nsec = 2 * SLACK_NS}, NULL);
 }
 
-/* Between a mark and the next order, calls that began there: just these, of each worker. */
+/* Between a mark and the next order, exactly these calls of each worker began. */
 static void check_epochs(const struct epoch *epochs, size_t n)
 {
 	struct fdtable *fds = fdtable_new();
@@ -386,11 +387,11 @@ static void test_refused(void **state)
 			(const char *const[]){"--calls", "disk", "--", "/bin/true", NULL}, NULL)),
 		2);
 	tracer_name = "ebpf";
-	/* What is refused changes nothing, and is no mark. */
+	/* A refused order changes nothing, and makes no mark. */
 	wait_rounds();
 	tracer = record("--mode", "events");
 	assert_string_equal(order(all[0].order), all[0].order);
-	assert_non_null(strstr(order("filter calls=disc"), "error: calls: there is no kind"));
+	assert_non_null(strstr(order("filter calls=disc"), "error: calls: unknown kind"));
 	assert_non_null(strstr(order("filter path=/etc/passwd/x"), "error: cannot filter by"));
 	nap();
 	wait_rounds();
@@ -404,7 +405,7 @@ int main(void)
 {
 	struct err why;
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_words_there_and_back),
+		cmocka_unit_test(test_words_are_printed_and_read_back),
 		cmocka_unit_test(test_wrong_words),
 		cmocka_unit_test_setup_teardown(
 			test_filters_change_while_it_runs, start_workers, stop_workers),

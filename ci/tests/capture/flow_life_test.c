@@ -1,7 +1,7 @@
 /*
- * Around the calls of a log of flows: names of threads, whoever sets them, and requests to a FUSE
- * mount, from the application's thread to the daemon that answers. What is traced is this program,
- * started again with --names or --mount.
+ * Tests the records around calls in a log of flows: names of threads, set by any thread, and
+ * requests to a FUSE mount, from the application's thread to the answering daemon. The traced
+ * program is this one, started again with --names or --mount.
  */
 #include "ci/tests/capture/tracing.h"
 
@@ -84,7 +84,7 @@ static void check_names(bool sums)
 		leader += p->tid == p->pid && !strcmp(p->name, "main \n");
 	}
 	log_reader_free(r);
-	/* A new program's name comes with its EXEC, and so not as a NAME. */
+	/* A new program's name comes with its EXEC, not as a NAME. */
 	assert_true(execs > 0);
 	assert_int_equal(another, !sums);
 	assert_int_equal(itself, !sums);
@@ -174,7 +174,7 @@ static void serve(int fd)
 	}
 }
 
-/* Ten reads of the file, and a look for one that is not there. */
+/* Reads the file ten times, and looks for a missing one. */
 static int use_mount(const char *at)
 {
 	char options[128], path[256], data[SIZE];
@@ -241,7 +241,7 @@ static void look_at_fuse(struct requests *q, const struct record_fuse *f)
 	q->device = f->device;
 }
 
-/* What the daemon reads and writes begins with a header; both have 'unique' at byte 8. */
+/* The daemon's reads and writes begin with a header, with 'unique' at byte 8 in both directions. */
 static void look_at_head(struct requests *q, const struct record_call *c)
 {
 	uint64_t unique;
@@ -268,12 +268,12 @@ static void test_requests_are_followed(void **state)
 
 	(void)state;
 	if (libbpf_find_vmlinux_btf_id("fuse_request_send", BPF_TRACE_RAW_TP) <= 0)
-		skip(); /* the tracepoint is Linux 6.10's */
+		skip(); /* the tracepoint exists since Linux 6.10 */
 	snprintf(mount_point, sizeof(mount_point), "%s/mount", dir);
 	assert_int_equal(mkdir(mount_point, 0700), 0);
 	code = wait_exit(trace(what, NULL));
 	if (code == 2)
-		skip(); /* nothing can be mounted here */
+		skip(); /* no mounts possible here */
 	assert_int_equal(code, 0);
 	assert_int_equal(log_reader_new(log_path, &r, &e), 0);
 	while (log_next(r, &rec, &e) == 1) {

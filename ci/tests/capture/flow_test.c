@@ -1,7 +1,7 @@
 /*
- * A log of flows: positions of calls on TCP connections and the first bytes that they moved, held
- * against what a program with both ends of its connections wrote down about itself. The program
- * that is traced is this one, started again with --talk.
+ * Tests a log of flows: compares positions of calls on TCP connections, and the first bytes that
+ * they moved, with the notes of a program that has both ends of its connections. The traced program
+ * is this one, started again with --talk.
  */
 #include "ci/tests/capture/tracing.h"
 
@@ -12,12 +12,12 @@
 #include <sys/sendfile.h>
 #include <sys/uio.h>
 
-enum { OURS = 200 /* descriptors from it on are the ends */, ENTRIES = 8192, STREAMS = 64 };
+enum { OURS = 200 /* descriptors from here on are the ends */, ENTRIES = 8192, STREAMS = 64 };
 
 struct moved {
 	uint32_t tid, nr;
 	int64_t result;
-	uint32_t total; /* bytes of the stream up to the last one that it moved */
+	uint32_t total; /* bytes of the stream up to the last one that the call moved */
 	uint8_t stream; /* 0: none, the call has no position */
 	uint8_t head_size, head[RECORD_HEAD];
 };
@@ -50,7 +50,7 @@ static void die(const char *what)
 		must_rc;                                                                           \
 	})
 
-/* ---- the program that is traced ---- */
+/* ---- the traced program ---- */
 
 static struct moved *note(uint32_t nr, int64_t result)
 {
@@ -68,7 +68,7 @@ static void note_head(struct moved *m, const void *bytes, int64_t size)
 	memcpy(m->head, bytes, m->head_size);
 }
 
-/* 'head' NULL: no head is to be told. */
+/* 'head' NULL: the record must have no head. */
 static void sent(struct end *e, uint32_t nr, int64_t result, const void *head)
 {
 	struct moved *m = note(nr, result);
@@ -133,7 +133,7 @@ static void set(int fd, int name, uint32_t value)
 	MUST(setsockopt(fd, IPPROTO_TCP, name, &value, sizeof(value)));
 }
 
-/* A socket that believes to be connected, with the next numbers as given. */
+/* A socket in the connected state, with the given next sequence numbers. */
 static int repaired(struct sockaddr_in *own, uint32_t send_seq, uint32_t receive_seq)
 {
 	int fd = (int)MUST(socket(AF_INET, SOCK_STREAM, 0)), on = 1;
@@ -150,7 +150,7 @@ static int repaired(struct sockaddr_in *own, uint32_t send_seq, uint32_t receive
 	return fd;
 }
 
-/* A connection whose numbers are about to wrap, in both directions. */
+/* A connection whose sequence numbers are about to wrap, in both directions. */
 static void wrapping_pair(struct end e[2])
 {
 	struct sockaddr_in at[2] = {
@@ -167,8 +167,8 @@ static void wrapping_pair(struct end e[2])
 	join(e, a, b);
 }
 
-/* Waits until so much can be read at once, since what was sent may come in pieces, and looks at it,
- * which moves nothing. */
+/* Waits until 'n' bytes can be read at once, since sent data may arrive in pieces, and peeks at
+ * them, which moves nothing. */
 static void wait_bytes(const struct end *e, int n)
 {
 	char bytes[4096];
@@ -213,7 +213,7 @@ static void talk_plainly(struct end e[2])
 		do_send(&e[0], 10 + i);
 	wait_bytes(&e[1], 33);
 	do_receive(&e[1], 33, MSG_WAITALL);
-	/* Looking moves nothing; what is thrown away is moved, but into no buffer. */
+	/* Peeking moves nothing; discarded bytes are moved, but into no buffer. */
 	do_send(&e[0], 20);
 	wait_bytes(&e[1], 20);
 	received(&e[1], SYS_recvfrom, recv(e[1].fd, bytes, 12, MSG_TRUNC), NULL);
@@ -273,7 +273,7 @@ static void talk_without_buffers(struct end e[2])
 	close(p[1]);
 }
 
-/* An urgent byte is in the stream, but a receive passes over it. */
+/* An urgent byte is in the stream, but a receive skips it. */
 static void talk_urgently(struct end e[2])
 {
 	char byte;
@@ -287,7 +287,7 @@ static void talk_urgently(struct end e[2])
 	do_receive(&e[1], 2, MSG_WAITALL);
 }
 
-/* The end of a stream has its own number, which is taken with the last byte. */
+/* The end of a stream has its own number, which counts with the last byte. */
 static void end_talk(struct end e[2], bool at_once)
 {
 	struct pollfd gone = {.fd = e[1].fd, .events = POLLRDHUP};
@@ -311,7 +311,7 @@ static void end_talk(struct end e[2], bool at_once)
 	close(e[1].fd);
 }
 
-/* Sockets that have no positions. */
+/* Sockets without positions. */
 static void talk_elsewhere(void)
 {
 	const int kinds[][3] = {
@@ -341,7 +341,7 @@ static void talk_elsewhere(void)
 	}
 }
 
-/* A connection of its own, both ends: sizes as drawn. */
+/* A separate connection with both ends and random sizes. */
 static void *talk_at_length(void *seed)
 {
 	unsigned r = (unsigned)(uintptr_t)seed;
@@ -360,7 +360,7 @@ static void *talk_at_length(void *seed)
 	return NULL;
 }
 
-/* The other end receives all in one call, which waits in the meantime. */
+/* The other end receives everything in one call, which waits in between. */
 static void *send_in_pieces(void *ctx)
 {
 	for (int i = 0; i < 5; i++) {
@@ -486,7 +486,7 @@ static void check_log(bool heads)
 
 static void run_talk(bool heads)
 {
-	/* Room for all calls, should the tracer not run for a while. */
+	/* Room for all calls in case the tracer does not run for a while. */
 	const char *what[] = {"--memory", "512MiB", "--mode", "flow", "--heads", "--", self,
 		"--talk", side_file, NULL};
 
@@ -503,14 +503,14 @@ static void test_positions_and_heads(void **state)
 	check_log(true);
 }
 
-static void test_no_heads_unless_asked(void **state)
+static void test_heads_only_on_request(void **state)
 {
 	(void)state;
 	run_talk(false);
 	check_log(false);
 }
 
-/* Events have neither. */
+/* Events have neither positions nor heads. */
 static void test_events_have_no_flows(void **state)
 {
 	const char *what[] = {"--", self, "--talk", side_file, NULL};
@@ -528,7 +528,7 @@ static void test_events_have_no_flows(void **state)
 	log_reader_free(r);
 }
 
-static void test_who_cannot_says_so(void **state)
+static void test_other_tracers_refuse_flows(void **state)
 {
 	(void)state;
 	tracer_name = "ptrace";
@@ -565,9 +565,9 @@ int main(int argc, char **argv)
 	struct err why;
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_positions_and_heads, fresh),
-		cmocka_unit_test_setup(test_no_heads_unless_asked, fresh),
+		cmocka_unit_test_setup(test_heads_only_on_request, fresh),
 		cmocka_unit_test_setup(test_events_have_no_flows, fresh),
-		cmocka_unit_test_setup(test_who_cannot_says_so, fresh),
+		cmocka_unit_test_setup(test_other_tracers_refuse_flows, fresh),
 	};
 
 	for (size_t i = 0; i < sizeof(text); i++)

@@ -1,6 +1,6 @@
 /*
- * TRACE_LEAVE: every tracer lets go of a command that goes on, and closes its log. The command runs
- * untraced afterwards, as if nothing had been.
+ * Tests TRACE_LEAVE: every tracer detaches from a running command and closes its log. The command
+ * then continues untraced, without a disturbance.
  */
 #include "ci/tests/capture/tracing.h"
 
@@ -19,7 +19,7 @@ static bool is_traced(pid_t pid)
 	return atoi(at + strlen("\nTracerPid:"));
 }
 
-/* The command writes its number itself. */
+/* The command writes its pid itself. */
 static pid_t number_in(const char *path)
 {
 	auto_free char *text = NULL;
@@ -101,8 +101,8 @@ static void test_sysstat(void **state)
 	leave("sysstat", false);
 }
 
-/* A command that does not let go: its only thread is in the kernel and takes no signal, as if it
- * waited for a disk that is gone. The closest to it without one: it is stopped. */
+/* A command that cannot be detached: its only thread is in the kernel and takes no signal, as if it
+ * waited for a missing disk. A stopped command is the closest substitute. */
 static void test_a_command_that_is_stopped(void **state)
 {
 	static const char *const names[] = {"ptrace", "ebpf", "sampler"};
@@ -149,7 +149,7 @@ int main(void)
 		cmocka_unit_test_setup(test_a_command_that_is_stopped, fresh),
 	};
 
-	/* A command whose tracer has gone is ours. */
+	/* A command whose tracer has ended becomes our child. */
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	patient_alarm(600);
 	cmocka_set_message_output(CM_OUTPUT_TAP);

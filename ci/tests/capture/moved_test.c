@@ -1,7 +1,7 @@
 /*
- * How many bytes a call moved, where its result does not say it: sendmmsg and recvmmsg count
- * messages, MSG_PEEK leaves what it reads, MSG_TRUNC returns the length of a datagram that did not
- * fit. Both tracers, each call and sums. The program that is traced is this one, started again with
+ * Tests the number of moved bytes of calls whose result is another number: sendmmsg and recvmmsg
+ * count messages, MSG_PEEK leaves the data, MSG_TRUNC returns the length of a datagram that did not
+ * fit. Both tracers, in events and in sums. The traced program is this one, started again with
  * --calls.
  */
 #include <fcntl.h>
@@ -32,7 +32,7 @@ enum { MANY = 100, FIRST = 40 };
 
 static char dir[] = "/tmp/culprit-moved-XXXXXX", self[4000], agent[4096], log_path[64];
 
-/* Length of a message: no two sums of neighbours are alike. */
+/* Length of a message, chosen so that sums of neighbours differ. */
 static size_t length(unsigned i)
 {
 	return i * i % 251;
@@ -47,7 +47,7 @@ static int64_t lengths(unsigned from, unsigned n)
 	return sum;
 }
 
-/* What each call of make_calls returns, and has moved; -1: not known, or none. */
+/* Result and moved bytes of each call of make_calls; -1: unknown, or none. */
 static struct {
 	const char *name;
 	int64_t result, moved;
@@ -57,7 +57,7 @@ static struct {
 	{"recvmsg", 100, -1},                        /* both */
 	{"recvfrom", 100, 10},                       /* MSG_TRUNC */
 	{"sendto", 100, 100}, {"recvmsg", 100, 16},  /* MSG_TRUNC, two buffers */
-	{"sendto", 100, 100}, {"recvfrom", 10, 10},  /* cut short, but not said */
+	{"sendto", 100, 100}, {"recvfrom", 10, 10},  /* truncated without a sign */
 	{"sendmmsg", 2, 0}, {"recvmmsg", 1, -1},     /* MSG_PEEK */
 	{"recvmmsg", 2, -1},                         /* MSG_TRUNC */
 };
@@ -85,7 +85,7 @@ static int make_calls(void)
 		part[i] = (struct iovec){data, length(i)};
 		m[i].msg_hdr = (struct msghdr){.msg_iov = &part[i], .msg_iovlen = 1};
 	}
-	/* The queue of a Unix socket is short: the rest is sent by the child. */
+	/* The queue of a Unix socket is short: the child sends the rest. */
 	if (fork() == 0)
 		_exit(sendmmsg(s[0], m, MANY, 0) != MANY);
 	for (unsigned i = 0; i < MANY; i++)
@@ -151,7 +151,8 @@ static struct log_reader *trace(const char *tracer, const char *mode)
 	return r;
 }
 
-/* Two processes: a call is the next of that name which is wanted and has not been seen. */
+/* Two processes: a recorded call matches the next expected one of its name that was not seen
+ * yet. */
 static void each_call(const char *tracer)
 {
 	struct log_reader *r = trace(tracer, "events");
@@ -192,7 +193,7 @@ static void ebpf_each_call(void **state)
 	each_call("ebpf");
 }
 
-/* On sockets of this kind the program does nothing else. */
+/* The program makes no other calls on sockets of this kind. */
 static void ebpf_sums(void **state)
 {
 	struct log_reader *r = trace("ebpf", "sums");

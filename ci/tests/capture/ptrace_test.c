@@ -1,4 +1,4 @@
-/* The ptrace tracer: what holds of every tracer, and how it learns of sockets. */
+/* Tests the ptrace tracer: the properties of every tracer, and its reading of sockets. */
 #include "ci/tests/capture/tracing_shared.h"
 #include "diag/capture/ptrace/tracer.h"
 

@@ -1,4 +1,5 @@
-/* A capture that runs: its last seconds written when told, recording switched off and on. */
+/* Tests a running capture: its last seconds are written on request, and recording is switched off
+ * and on. */
 #include "ci/tests/capture/tracing.h"
 #include "harness/base/clock.h"
 
@@ -7,7 +8,7 @@
 
 static int control; /* our end */
 
-/* The tracer on a running program, with a control socket and a ring of a second. */
+/* Starts the tracer on a running program, with a control socket and a ring of a second. */
 static pid_t record(pid_t pid)
 {
 	char number[16], fd[16];
@@ -48,7 +49,7 @@ static void wait_file(const char *path)
 
 struct look {
 	unsigned calls, fds, starts;
-	int64_t first_end_ns, last_end_ns, last_ns; /* of calls: ends, and when the latest began */
+	int64_t first_end_ns, last_end_ns, last_ns; /* of calls: ends, and the latest beginning */
 };
 
 static struct look look_at(const char *path)
@@ -77,7 +78,7 @@ static struct look look_at(const char *path)
 	return k;
 }
 
-static void test_the_last_seconds_when_told(void **state)
+static void test_the_last_seconds_on_request(void **state)
 {
 	char first[80], second[80];
 	pid_t pid, tracer;
@@ -94,12 +95,12 @@ static void test_the_last_seconds_when_told(void **state)
 	wait_progress();
 	assert_string_equal(order("write\n"), "write");
 	k = look_at(first);
-	/* Its threads and descriptors are older than what is kept. */
+	/* Its threads and descriptors are older than the kept blocks. */
 	assert_int_equal(k.starts, 4);
 	assert_true(k.fds >= 3);
 	assert_true(k.calls > 0);
-	/* Calls are kept by their ends: a ring of a second, and a block of at most one more. When a
-	 * call began does not matter: it may sleep as long as the machine likes. */
+	/* Calls are kept by their ends: a ring of a second, and a block of at most one more. Their
+	 * beginnings do not matter: a call may sleep for any time. */
 	assert_true(k.first_end_ns > k.last_end_ns - 2500000000ll);
 	kill(tracer, SIGUSR1);
 	wait_file(second);
@@ -158,7 +159,7 @@ static void test_off_and_on(void **state)
 	snprintf(path, sizeof(path), "%s.3", log_path);
 	on = look_at(path);
 	assert_true(on.last_ns > on_ns + SLACK_NS);
-	/* Nonsense changes nothing. */
+	/* An invalid line changes nothing. */
 	assert_non_null(
 		strstr(order("fly\n"), "error: control lines are on, off, write and filter"));
 	assert_non_null(
@@ -198,8 +199,9 @@ static struct sums sums_of(const char *path)
 	return s;
 }
 
-/* As in a scenario with a recorder: one adds up, the other keeps the last seconds of each call. */
-static void test_beside_a_tracer_of_sums(void **state)
+/* As in a scenario with a recorder: one tracer adds up, the other keeps the last seconds of each
+ * call. */
+static void test_next_to_a_tracer_of_sums(void **state)
 {
 	char sums_path[sizeof(log_path)], number[16], written[80];
 	struct sums cheap, ring;
@@ -226,7 +228,7 @@ static void test_beside_a_tracer_of_sums(void **state)
 	wait_file(written);
 	kept = sums_of(written).calls;
 	assert_true(kept > 0);
-	/* The one continues when the other ends. */
+	/* Each continues when the other ends. */
 	kill(tracer, SIGTERM);
 	assert_int_equal(wait_exit(tracer), 0);
 	ended_ns = clock_real_ns();
@@ -245,7 +247,7 @@ static void test_beside_a_tracer_of_sums(void **state)
 	end_busy(pid, in);
 }
 
-static void test_what_cannot_be_is_refused(void **state)
+static void test_impossible_options_are_refused(void **state)
 {
 	const char *const wrong[][4] = {{"--ring", "0s"}, {"--ring", "soon"},
 		{"--ring-memory", "5"}, {"--control-fd", "x"}};
@@ -269,10 +271,10 @@ int main(void)
 {
 	struct err why;
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_the_last_seconds_when_told, fresh, kill_busy),
+		cmocka_unit_test_setup_teardown(test_the_last_seconds_on_request, fresh, kill_busy),
 		cmocka_unit_test_setup_teardown(test_off_and_on, fresh, kill_busy),
-		cmocka_unit_test_setup_teardown(test_beside_a_tracer_of_sums, fresh, kill_busy),
-		cmocka_unit_test_setup(test_what_cannot_be_is_refused, fresh),
+		cmocka_unit_test_setup_teardown(test_next_to_a_tracer_of_sums, fresh, kill_busy),
+		cmocka_unit_test_setup(test_impossible_options_are_refused, fresh),
 	};
 
 	if (!ebpf_allowed(&why)) {

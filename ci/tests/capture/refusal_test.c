@@ -1,5 +1,5 @@
-/* What a user reads when the kernel does not load the tracer: from warnings as libbpf prints
- * them. */
+/* Tests the message to users when the kernel does not load the tracer, from recorded warnings of
+ * libbpf. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /*
- * Calls that filters of seccomp refuse (ci/tests/helpers/filtered.c) are in the log of both
+ * Tests that calls refused by seccomp filters (ci/tests/helpers/filtered.c) are in the logs of both
  * tracers, with the result that the program saw.
  */
 #include "ci/tests/capture/tracing.h"
@@ -19,7 +19,7 @@ static int begin(void **state)
 	return 0;
 }
 
-/* Each of the calls, once: its result; 'unfinished' has none. */
+/* Each call occurs once, with its result; 'unfinished' has none. */
 struct refused {
 	uint32_t nr;
 	bool unfinished;
@@ -54,7 +54,7 @@ static void look(struct refused *refused)
 	assert_int_equal(log_reader_new(log_path, &r, &e), 0);
 	while ((rc = log_next(r, &rec, &e)) == 1) {
 		assert_int_equal(fdtable_feed(fds, rec), 0);
-		/* Descriptor 40 is not said to be closed while the process lives. */
+		/* Descriptor 40 is not recorded as closed while the process lives. */
 		if (rec->type == RECORD_FD && rec->fd.fd == 40)
 			assert_true(rec->fd.open);
 		if (rec->type == RECORD_CALL &&

@@ -1,5 +1,5 @@
-/* Readings of a control group: files of both versions as the kernel writes them, in folders of the
- * test's own, and files that are odd or missing. */
+/* Tests readings of control groups: files of both versions as written by the kernel, in folders of
+ * the test, and unusual or missing files. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -19,7 +19,7 @@
 
 #define MACHINE (64ull << 30)
 
-/* A file below 'dir', with its folders. */
+/* Writes a file below 'dir', and makes its folders. */
 static void put(const char *path, const char *text)
 {
 	char at[PATH_MAX], folder[PATH_MAX];
@@ -66,7 +66,7 @@ static uint64_t value(const struct thing *t, enum reading r)
 	return t->value[r];
 }
 
-/* A look at both, a given time after the first. */
+/* Reads both, a given time after the first reading. */
 static void look(struct group *g, int64_t ns, struct sampler_snapshot *s, struct thing *node)
 {
 	snapshot_clear(s);
@@ -146,7 +146,7 @@ static void version_one_is_read(void **state)
 	assert_int_equal(value(&node, READING_MEMORY_MAJOR_FAULTS), 8);
 	assert_int_equal(value(&node, READING_MEMORY_REFAULTS), 11);
 
-	/* A second with half a processor: 0.2 s were used, then more than the quota gives. */
+	/* A second with half a processor: 0.2 s are used, then more than the quota. */
 	put("v1/cpuacct/lab/s1/cpuacct.usage_percpu", "3150000000 1050000000 \n");
 	look(&g, 1000000000, &s, &node);
 	assert_int_equal(value(&node, READING_CPU_IDLE), 300000000);
@@ -188,10 +188,10 @@ static void version_two_is_read(void **state)
 	assert_int_equal(value(&node, READING_MEMORY_AVAILABLE), 1 << 20);
 	assert_int_equal(value(&node, READING_MEMORY_CACHED), 512 << 20);
 	assert_int_equal(node.has >> READING_MEMORY_REFAULTS & 1, 0);
-	/* The machine has less left than the group may have. */
+	/* The machine has less memory left than the group may use. */
 	assert_true(group_read_memory(&g, 4096, &node));
 	assert_int_equal(value(&node, READING_MEMORY_AVAILABLE), 4096);
-	/* The limit is lifted: what is left of it is not known. */
+	/* The limit is lifted: the remaining part of it is unknown. */
 	put("two words/cpu.max", "max 100000\n");
 	look(&g, 1000000000, &s, &node);
 	assert_int_equal(node.has >> READING_CPU_IDLE & 1, 0);
@@ -216,13 +216,13 @@ static void without_limits_the_machine_is_read(void **state)
 	}
 	find("", "0::/pod\n", &g);
 	assert_int_equal(g.cpu.version, 0);
-	/* Another group counts the time than the one that is limited: nothing can be said. */
+	/* The group that counts the time is not the limited one: no reading. */
 	find(mounts(v1_mounts), "2:cpuacct:/lab/s2\n1:cpu:/lab/s1\n", &g);
 	assert_int_equal(g.cpu.version, 0);
 	assert_int_equal(s.n, 0);
 }
 
-/* Every file with every odd content: what cannot be read is left out, and levels stay below the
+/* Every file with every unusual content: unreadable values are left out, and levels stay below the
  * total. */
 static void odd_files_are_left_out(void **state)
 {
@@ -283,7 +283,7 @@ static void see(struct process_groups *g, const char *groups, struct sampler_sna
 	snapshot_sort(s);
 }
 
-/* A service with its own limits on a node that has none. */
+/* A service with limits on a node without limits. */
 static void limits_of_a_service_are_read(void **state)
 {
 	struct process_groups g = {.mountinfo = strdup(mounts(v2_mounts))};
@@ -317,7 +317,8 @@ static void limits_of_a_service_are_read(void **state)
 		value(with(&s, READING_PROCESS_MEMORY_PRESSURE), READING_PROCESS_MEMORY_PRESSURE),
 		5);
 
-	/* The quota goes, and comes at the group itself: seen without asking where the group is. */
+	/* The quota is removed, and set at the group itself: noticed without a new search for the
+	 * group. */
 	put("two words/srv/cpu.max", "max 100000\n");
 	see(&g, "0::/pod/srv/d\n", &s);
 	assert_int_equal(g.n, 1);
@@ -329,7 +330,7 @@ static void limits_of_a_service_are_read(void **state)
 	snapshot_free(&s);
 }
 
-/* Version 1 has the quota, version 2 next to it, without any controller, the pressure. */
+/* Version 1 has the quota; version 2, mounted as well without any controller, has the pressure. */
 static void both_versions_are_read(void **state)
 {
 	struct process_groups g = {.mountinfo = strdup(mounts(v1_mounts))};
@@ -351,7 +352,7 @@ static void both_versions_are_read(void **state)
 	snapshot_free(&s);
 }
 
-static void groups_that_do_not_tell_are_left_out(void **state)
+static void groups_without_readings_are_left_out(void **state)
 {
 	static const char *const groups[] = {"", "0::/\n", "0::/../neighbour\n", "0::/else/box\n",
 		"0::pod\n", "4:memory\n", "0::/pod/none\n"};
@@ -384,7 +385,7 @@ int main(void)
 		cmocka_unit_test(odd_files_are_left_out),
 		cmocka_unit_test(limits_of_a_service_are_read),
 		cmocka_unit_test(both_versions_are_read),
-		cmocka_unit_test(groups_that_do_not_tell_are_left_out),
+		cmocka_unit_test(groups_without_readings_are_left_out),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

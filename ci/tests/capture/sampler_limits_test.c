@@ -1,7 +1,7 @@
 /*
- * The sampler on what a service suffers from its own limits and its network's queues: packets that
- * a queueing discipline drops, a quota of processor time, a rate of its disk. In namespaces and
- * control groups of the test's own.
+ * Tests the sampler on the effects of a service's own limits and its network's queues: packets
+ * dropped by a queueing discipline, a quota of processor time, a rate limit of its disk. In
+ * namespaces and control groups made by the test.
  */
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -21,7 +21,7 @@ static int teardown(void **state)
 	return file_remove_tree(dir, NULL);
 }
 
-/* Says why and skips, where 'rc' is an error. */
+/* If 'rc' is an error, prints it and skips the test. */
 static void needs(int rc, const char *what, const struct err *e)
 {
 	if (!rc)
@@ -51,7 +51,7 @@ static uint64_t tc_says(const char *word)
 
 static uint64_t dropped, overlimits;
 
-/* More at once than the queue holds. */
+/* More packets at once than the queue holds. */
 static void queue_body(struct run *x)
 {
 	struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(9)};
@@ -80,7 +80,7 @@ static void drops_of_queues_are_counted(void **state)
 
 	(void)state;
 	ip("link add w0 type veth peer name w1");
-	/* Nothing of its own is sent. */
+	/* The device sends no packets by itself. */
 	ip("link set w0 addrgenmode none");
 	ip("link set w1 addrgenmode none");
 	ip("addr add 10.9.3.1/24 dev w0");
@@ -91,7 +91,7 @@ static void drops_of_queues_are_counted(void **state)
 	without_gaps(queue_body, &t);
 	assert_true(dropped >= PACKETS / 2);
 	assert_true(t.sum[READING_QDISC_DROPPED][0] == (double)dropped);
-	/* The last seconds' end is before tc was asked, while the queue still moves. */
+	/* The last second ends before tc was queried, while the queue still moves. */
 	assert_true(t.sum[READING_QDISC_OVERLIMITS][0] > 0);
 	assert_true(t.sum[READING_QDISC_OVERLIMITS][0] <= (double)overlimits);
 	assert_true(t.sum[READING_QDISC_BACKLOG][0] > 0);
@@ -105,7 +105,7 @@ static void drops_of_queues_are_counted(void **state)
 static char groups[2][PATH_MAX + 64]; /* to be removed */
 static size_t n_groups;
 
-/* NULL, with errno: there can be none. */
+/* NULL, with errno: no group can be made. */
 static const char *new_group(const char *root)
 {
 	char *at = groups[n_groups];
@@ -142,14 +142,14 @@ static void enter(void)
 
 static int remove_groups(void **state)
 {
-	/* A process that was killed leaves its group a moment later than its parent learns. */
+	/* A killed process leaves its group a moment after its parent is notified. */
 	for (size_t i = 0; i < n_groups; i++)
 		for (int k = 0; rmdir(groups[i]) < 0 && errno == EBUSY && k < 1000; k++)
 			poll(NULL, 0, 10);
 	return teardown(state);
 }
 
-static void (*work)(void); /* of a process in the groups */
+static void (*work)(void); /* run by a process in the groups */
 
 static void worker_body(struct run *x)
 {
@@ -189,12 +189,12 @@ static void a_quota_of_the_server_shows(void **state)
 		"no quotas of processor time", NULL);
 	work = spin;
 	without_gaps(worker_body, &t);
-	/* Eight tenths of each second, less what a busy machine did not give it anyway. */
+	/* Eight tenths of each second, minus time that a busy machine did not give. */
 	assert_true(t.sum[READING_PROCESS_THROTTLED][0] > 0.2 * t.seconds);
 	assert_true(t.sum[READING_PROCESS_THROTTLED][0] < 1.2 * t.seconds);
 	assert_int_equal(t.records[READING_PROCESS_THROTTLED], t.seconds);
 	assert_int_equal(t.most[READING_PROCESS_THROTTLED], 1);
-	/* The sampler's own group is another. */
+	/* The sampler's own group is a different one. */
 	if (t.records[READING_CPU_THROTTLED])
 		assert_true(t.sum[READING_CPU_THROTTLED][0] < 0.2 * t.seconds);
 	assert_true(t.records[READING_CPU_STEAL] == t.seconds);
@@ -212,7 +212,7 @@ static void read_slowly(void)
 			_exit(1);
 }
 
-/* 'text' for a group's file of limits. */
+/* Writes 'text' to a group's file of limits. */
 static int limit_reads(const char *g, unsigned version)
 {
 	char text[64];
@@ -224,7 +224,7 @@ static int limit_reads(const char *g, unsigned version)
 	return put(g, version == 2 ? "io.max" : "blkio.throttle.read_bps_device", text);
 }
 
-/* Version 1 has the limit in its own hierarchy, which cgroup.h does not know. */
+/* Version 1 has the limit in a separate hierarchy, which cgroup.h does not support. */
 static int limit_by_version_one(void)
 {
 	const char *g = new_group("/sys/fs/cgroup/blkio");

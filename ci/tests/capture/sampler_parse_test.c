@@ -1,5 +1,5 @@
-/* The sampler's reading of the kernel's texts and messages, however odd, and what becomes of two
- * snapshots. */
+/* Tests that the sampler reads the kernel's texts and messages, also unusual ones, and the readings
+ * made from two snapshots. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <libmnl/libmnl.h>
@@ -68,7 +68,7 @@ static uint64_t value(const struct thing *t, enum reading r)
 	return t->value[r];
 }
 
-static void interfaces_are_read_lo_apart(void **state)
+static void interfaces_are_read_without_lo(void **state)
 {
 	struct sampler_snapshot s = {0};
 
@@ -152,7 +152,8 @@ static void node_texts_are_read(void **state)
 	assert_int_equal(value(&t, READING_MEMORY_CACHED), 6 * 1024);
 	assert_int_equal(value(&t, READING_MEMORY_SHARED), 8 * 1024);
 	t.has = 0;
-	text_meminfo("MemTotal: 3 kB\nMemFree: 4 kB\nMemAvailable 5x kB", &t); /* free of nothing */
+	/* without a free part */
+	text_meminfo("MemTotal: 3 kB\nMemFree: 4 kB\nMemAvailable 5x kB", &t);
 	assert_int_equal(t.has, 1ull << READING_MEMORY_TOTAL | 1ull << READING_MEMORY_FREE);
 	t.has = 0;
 	text_faults(vmstat, "", &t);
@@ -190,7 +191,7 @@ static void process_texts_are_read(void **state)
 	assert_int_equal(value(&t, READING_PROCESS_WRITTEN), 4096);
 }
 
-/* Netlink messages as the kernel would send them. */
+/* Netlink messages in the kernel's form. */
 static char buffer[4096] __attribute__((aligned(8)));
 
 static size_t put_socket(size_t at, uint64_t cookie, size_t info_size)
@@ -234,8 +235,8 @@ static void sockets_have_what_the_kernel_has(void **state)
 	n = put_socket(0, 1, sizeof(struct tcp_info));
 	n = put_socket(n, 2,
 		offsetof(struct tcp_info, tcpi_bytes_sent) +
-			4);        /* a field cut in half, as none is */
-	n = put_socket(n, 3, 400); /* of a kernel to come */
+			4);        /* a truncated field, which does not occur */
+	n = put_socket(n, 3, 400); /* of a future kernel */
 	assert_int_equal(tcp_parse(buffer, n, &s), 1);
 	assert_int_equal(s.n, 3);
 	for (size_t i = 0; i < 3; i++) {
@@ -271,7 +272,7 @@ static size_t put_qdisc(
 	mnl_attr_put(h, TCA_STATS_BASIC, sizeof(basic), &basic);
 	mnl_attr_put(h, TCA_STATS_QUEUE, size, &q);
 	mnl_attr_nest_end(h, stats);
-	/* The old form, which tells the same once more. */
+	/* The old form, with the same data again. */
 	mnl_attr_put(h, TCA_STATS, size, &q);
 	return at + MNL_ALIGN(h->nlmsg_len);
 }
@@ -284,7 +285,8 @@ static size_t put_qdiscs(void)
 
 	n = put_qdisc(n, 4, TC_H_MAKE(1 << 16, 1), child, sizeof(child));
 	n = put_qdisc(n, 4, TC_H_INGRESS, ingress, sizeof(ingress));
-	n = put_qdisc(n, 5, TC_H_ROOT, root, sizeof(root) - 4); /* a field too few, as none has */
+	/* one field fewer, which does not occur */
+	n = put_qdisc(n, 5, TC_H_ROOT, root, sizeof(root) - 4);
 	return put_qdisc(n, 6, TC_H_ROOT, ingress, sizeof(ingress));
 }
 
@@ -307,8 +309,8 @@ static void queues_of_a_device_are_added_up(void **state)
 	snapshot_free(&s);
 }
 
-/* Every beginning of every text, and texts with bytes changed at random, from heap blocks of just
- * that size. */
+/* Every prefix of every text, and texts with random bytes changed, in heap blocks of exactly that
+ * size. */
 static void feed(const char *text, size_t n)
 {
 	struct sampler_snapshot s = {0};
@@ -395,7 +397,7 @@ static void damaged_messages_do_no_harm(void **state)
 	damage(put_done(put_qdiscs(), 0), qdisc_parse);
 }
 
-/* Snapshots by hand. */
+/* Snapshots made by hand. */
 struct seen {
 	struct sampled r[256];
 	size_t n;
@@ -432,7 +434,7 @@ static struct thing *socket_of(
 	return t;
 }
 
-static void differences_are_of_both_ends(void **state)
+static void differences_need_both_ends(void **state)
 {
 	struct sampler_snapshot a = {0}, b = {0};
 	struct seen x = {.n = 0};
@@ -447,23 +449,23 @@ static void differences_are_of_both_ends(void **state)
 	thing_set(t, READING_NIC_SENT, 100);
 	snapshot_sort(&a);
 
-	socket_of(&b, 1, 9, 1600, 2); /* 32 bits are full in between */
+	socket_of(&b, 1, 9, 1600, 2); /* a 32-bit counter wraps in between */
 	socket_of(&b, 2, 9, 500, 0);
-	socket_of(&b, 4, 1, 5000, 0); /* left out of the last list: nobody knows since when */
+	socket_of(&b, 4, 1, 5000, 0); /* missing in the previous list: its interval is unknown */
 	socket_of(&b, 5, 9, 250, 1)->fresh = true;
 	socket_of(&b, 6, 9, 9999, 9); /* not fresh, and not seen before */
 	socket_of(&b, 7, 9, 9999, 9)->missing = 1;
 	t = socket_of(&b, 8, 9, 9999, 9);
 	t->ours = false;
 	t = snapshot_add(&b, THING_INTERFACE, 1);
-	thing_set(t, READING_NIC_SENT, 60); /* began anew */
+	thing_set(t, READING_NIC_SENT, 60); /* restarted */
 	t = snapshot_add(&b, THING_INTERFACE, 2);
 	thing_set(t, READING_NIC_SENT, 60); /* new */
 	snapshot_sort(&b);
 
 	assert_int_equal(snapshot_readings(&a, &b, true, see, &x), 0);
 	assert_null(of(&x, READING_NIC_SENT));
-	/* Peers in order: 10.0.0.1 has a level alone. */
+	/* Peers in order: 10.0.0.1 has only a level. */
 	assert_int_equal(x.r[0].what, READING_TCP_WINDOW);
 	assert_int_equal(x.r[0].peer->address[3], 1);
 	assert_int_equal(of(&x, READING_TCP_SENT)->peer->address[3], 9);
@@ -476,7 +478,7 @@ static void differences_are_of_both_ends(void **state)
 	for (size_t i = 0; i < x.n; i++)
 		assert_null(x.r[i].name);
 
-	/* Over a gap: no difference, but how it stands. */
+	/* Over a gap: no differences, but levels. */
 	x.n = 0;
 	assert_int_equal(snapshot_readings(&a, &b, false, see, &x), 0);
 	assert_null(of(&x, READING_TCP_SENT));
@@ -485,8 +487,8 @@ static void differences_are_of_both_ends(void **state)
 	snapshot_free(&b);
 }
 
-/* What has a name is distinguished if it is not alone. */
-static void processors_are_told_apart(void **state)
+/* Named things are listed if there are several. */
+static void processors_are_listed_separately(void **state)
 {
 	struct sampler_snapshot a = {0}, b = {0};
 	struct seen x = {.n = 0};
@@ -495,7 +497,8 @@ static void processors_are_told_apart(void **state)
 	text_usage_percpu("1000000000 2000000000", &a);
 	text_net_dev("lo: 0 0 0 0 0 0 0 0 1 0 0 0\neth0: 0 0 0 0 0 0 0 0 1 0 0 0\n", &a);
 	snapshot_sort(&a);
-	text_usage_percpu("1250000000 2500000000 7000000000", &b); /* the last came just now */
+	/* the last one has just appeared */
+	text_usage_percpu("1250000000 2500000000 7000000000", &b);
 	text_net_dev("lo: 0 0 0 0 0 0 0 0 4 0 0 0\neth0: 0 0 0 0 0 0 0 0 6 0 0 0\n", &b);
 	snapshot_sort(&b);
 	assert_int_equal(snapshot_readings(&a, &b, true, see, &x), 0);
@@ -544,7 +547,7 @@ static void paths_lead_to_disks(void **state)
 
 	(void)state;
 	assert_int_equal(disk_find("/proc", &d, &e), -ENODEV);
-	assert_string_equal(e.text, "'/proc' lies on no block device");
+	assert_string_equal(e.text, "'/proc' is not on a block device");
 	assert_int_equal(disk_find("/nowhere/at/all", &d, &e), -ENODEV);
 	assert_false(d.there);
 }
@@ -552,7 +555,7 @@ static void paths_lead_to_disks(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(interfaces_are_read_lo_apart),
+		cmocka_unit_test(interfaces_are_read_without_lo),
 		cmocka_unit_test(disks_are_found_by_number),
 		cmocka_unit_test(node_texts_are_read),
 		cmocka_unit_test(process_texts_are_read),
@@ -560,8 +563,8 @@ int main(void)
 		cmocka_unit_test(queues_of_a_device_are_added_up),
 		cmocka_unit_test(hostile_texts_do_no_harm),
 		cmocka_unit_test(damaged_messages_do_no_harm),
-		cmocka_unit_test(differences_are_of_both_ends),
-		cmocka_unit_test(processors_are_told_apart),
+		cmocka_unit_test(differences_need_both_ends),
+		cmocka_unit_test(processors_are_listed_separately),
 		cmocka_unit_test(one_thing_is_counted_once),
 		cmocka_unit_test(paths_lead_to_disks),
 	};

@@ -1,7 +1,7 @@
 /*
- * The sampler on real sockets, disks and processes: what it says is what was done, to the byte
- * where that can be known. Each test waits for seconds to pass, so all run at once, each in a
- * process, a network and a mount namespace for itself.
+ * Tests the sampler on real sockets, disks and processes: its readings equal the known activity, to
+ * the byte where possible. Each test waits for seconds to pass, so all run at the same time, each
+ * in a separate process with network and mount namespaces.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -35,7 +35,7 @@ static const char *watched; /* the storage: a folder or a device */
 static int teardown(void **state)
 {
 	(void)state;
-	umount2(brick, MNT_DETACH); /* where a test failed */
+	umount2(brick, MNT_DETACH); /* if a test failed */
 	return file_remove_tree(dir, NULL);
 }
 
@@ -66,7 +66,7 @@ static int connect_to(const struct sockaddr_storage *at)
 	return fd;
 }
 
-/* All of it through, in one thread. */
+/* Sends and receives all bytes, in one thread. */
 static void transfer(int from, int to, size_t bytes)
 {
 	static char data[65536];
@@ -102,7 +102,7 @@ static void exact_body(struct run *x)
 
 	old = connect_to(&at);
 	old_end = accept(l, NULL, NULL);
-	transfer(old, old_end, 5555); /* before the sampler is there: never counted */
+	transfer(old, old_end, 5555); /* before the sampler starts: never counted */
 	start(x, getpid(), NULL);
 	wait_for_second(x, clock_real_ns());
 	transfer(old, old_end, SMALL);
@@ -128,7 +128,7 @@ static void bytes_are_exact(void **state)
 		family = k ? AF_INET6 : AF_INET;
 		without_gaps(exact_body, &t);
 		assert_true(t.sum[READING_TCP_SENT][0] >= THERE + SMALL);
-		/* What was sent again is counted again. */
+		/* Retransmitted bytes are counted again. */
 		if (t.sum[READING_TCP_RETRANSMITTED][0] == 0)
 			assert_true(t.sum[READING_TCP_SENT][0] == THERE + SMALL);
 		assert_true(t.sum[READING_TCP_RECEIVED][1] == THERE + SMALL);
@@ -149,7 +149,7 @@ static void bytes_are_exact(void **state)
 			assert_true(t.records[r] >= t.seconds);
 		assert_true(t.records[READING_MEMORY_FAULTS] >= t.seconds);
 		assert_true(t.sum[READING_LOOPBACK][0] >= THERE + BACK);
-		/* Nobody named a disk. */
+		/* No disk was given. */
 		assert_int_equal(t.records[READING_DISK_READS], 0);
 	}
 }
@@ -192,7 +192,7 @@ static void sockets_come_and_go(void **state)
 	assert_true(t.sum[READING_TCP_RECEIVED][1] <= THERE + SHORT_ONES * SMALL);
 }
 
-/* A wire to another namespace, whose packets are dropped. */
+/* A link to another namespace, whose packets are dropped. */
 static int here, there;
 static bool both; /* both logs were without gaps, and examined */
 
@@ -226,8 +226,8 @@ static void lossy_body(struct run *x)
 	add_up(&other, &o);
 	if (!gapless(&t) || !gapless(&o))
 		return;
-	/* The other end sends, and sends again; this one sees the gaps. Each looks at its own
-	 * namespace alone. */
+	/* The other end sends and retransmits; this end sees the gaps. Each sampler reads only its
+	 * own namespace. */
 	assert_true(o.sum[READING_TCP_RETRANSMITTED][1] > 0);
 	assert_true(o.sum[READING_TCP_OUT_OF_ORDER][1] == 0);
 	assert_true(o.sum[READING_TCP_SENT][1] > THERE);
@@ -266,7 +266,7 @@ static void loss_shows_at_both_ends(void **state)
 	ip("link set w0 up");
 	assert_return_code(setns(there, CLONE_NEWNET), errno);
 	ip("addr add 10.9.0.2/24 dev w1");
-	/* So that a packet is a segment. */
+	/* Makes each packet a segment. */
 	ip("link set w1 gso_max_segs 1 up");
 	assert_return_code(setns(here, CLONE_NEWNET), errno);
 	inverse = packets_inverse(backend, "sampler", "1");
@@ -330,7 +330,7 @@ static void disk_reads_are_exact(void **state)
 		assert_int_equal(fwrite(block, sizeof(block), 1, f), 1);
 	fclose(f);
 	sync();
-	read_directly(); /* what of the file's map was not in memory is, from now on */
+	read_directly(); /* loads the missing parts of the file's map into memory */
 	assert_return_code(stat(brick, &st), errno);
 	snprintf(node, sizeof(node), "%s/block", dir);
 	assert_return_code(mknod(node, S_IFBLK | 0600, st.st_dev), errno);
@@ -375,7 +375,7 @@ static void worker_body(struct run *x)
 		close(go[1]);
 		if (read(go[0], &c, 1) == 1 && fork() == 0)
 			spin(tell[1]);
-		/* When the test lets go: its child is to end too. */
+		/* Runs until the test closes the pipe; then its child must also end. */
 		if (read(go[0], &c, 1) <= 0)
 			kill(0, SIGKILL);
 		_exit(0);
@@ -396,14 +396,14 @@ static void worker_body(struct run *x)
 	close(tell[1]);
 }
 
-static void children_work_for_their_parents(void **state)
+static void children_count_with_their_parents(void **state)
 {
 	struct totals t;
 
 	(void)state;
 	without_gaps(worker_body, &t);
 	assert_int_equal(t.most[READING_PROCESS_CPU], 2);
-	/* The kernel tells it to a tick, user and system time apart. */
+	/* The kernel's resolution is a tick, for user and system time separately. */
 	assert_true(t.sum[READING_PROCESS_CPU][0] >= spent_s - 0.03);
 	assert_true(t.sum[READING_PROCESS_CPU][0] <= spent_s + 0.05);
 	assert_true(t.sum[READING_CPU_BUSY][0] >= spent_s * 0.9);
@@ -420,7 +420,7 @@ static void hide(void)
 		assert_return_code(mount("none", "/proc/pressure", "tmpfs", 0, NULL), errno);
 }
 
-static void what_is_not_there_is_left_out(void **state)
+static void missing_things_are_left_out(void **state)
 {
 	const pid_t me = getpid();
 	struct totals t;
@@ -462,7 +462,7 @@ static void it_ends_with_the_last_process(void **state)
 	waitpid(pids[0], NULL, 0);
 	wait_for_second(&x, clock_real_ns() + 1000000000);
 	assert_int_equal(waitpid(x.pid, &status, WNOHANG), 0);
-	kill(pids[1], SIGKILL); /* a zombie is no process any more */
+	kill(pids[1], SIGKILL); /* a zombie does not count as a process */
 	assert_int_equal(waitpid(x.pid, &status, 0), x.pid);
 	assert_int_equal(trace_exit_code(status), 0);
 	waitpid(pids[1], NULL, 0);
@@ -502,7 +502,7 @@ static void commands_and_their_codes(void **state)
 	assert_int_equal(sample_aside(NULL, 0, log, seven), 7);
 	assert_return_code(log_read_end(log, &(struct record_end){0}, NULL, NULL), EBADMSG);
 	assert_int_equal(
-		sample_aside(NULL, 0, log, seven), TRACE_EXIT_USAGE); /* it is there already */
+		sample_aside(NULL, 0, log, seven), TRACE_EXIT_USAGE); /* it exists already */
 }
 
 static void filters_are_refused(void **state)
@@ -538,8 +538,8 @@ int main(void)
 		cmocka_unit_test(sockets_come_and_go),
 		cmocka_unit_test(loss_shows_at_both_ends),
 		cmocka_unit_test(disk_reads_are_exact),
-		cmocka_unit_test(children_work_for_their_parents),
-		cmocka_unit_test(what_is_not_there_is_left_out),
+		cmocka_unit_test(children_count_with_their_parents),
+		cmocka_unit_test(missing_things_are_left_out),
 		cmocka_unit_test(it_ends_with_the_last_process),
 		cmocka_unit_test(commands_and_their_codes),
 		cmocka_unit_test(filters_are_refused),

@@ -1,6 +1,6 @@
 /*
- * Samplers of tests, each in its own process, and what their logs add up to. Included once, by
- * a test's .c.
+ * Samplers for tests, each in a separate process, and the totals of their logs. Included once, by a
+ * test's .c.
  */
 #ifndef CULPRIT_CI_TESTS_CAPTURE_SAMPLING_H
 #define CULPRIT_CI_TESTS_CAPTURE_SAMPLING_H
@@ -31,9 +31,9 @@
 #include "harness/base/proc.h"
 
 #define PATIENCE_S patient_s(120)
-/* A tick that comes more than 100 ms late is left out, with its seconds. So that other processes
- * do not make it late, the samplers have a real-time priority. Where that is not allowed, or the
- * whole machine was held up, all is done once more. */
+/* A tick that comes more than 100 ms late is left out, with its seconds. To avoid delays by other
+ * processes, the samplers have a real-time priority. If that is not allowed, or the whole machine
+ * was held up, the test is repeated. */
 #define TRIES 6
 
 static char dir[64];
@@ -64,7 +64,7 @@ static int sampling_setup(void **state)
 	return 0;
 }
 
-/* A sampler in its own process. */
+/* A sampler in a separate process. */
 struct run {
 	pid_t pid;
 	char log[128];
@@ -135,7 +135,7 @@ struct totals {
 	bool whole;
 };
 
-/* All that the log has so far. */
+/* Adds up the log so far. */
 static void add_up(const struct run *x, struct totals *t)
 {
 	struct log_reader *r = NULL;
@@ -176,7 +176,7 @@ static bool gapless(const struct totals *t)
 	return t->seconds && t->last_ns - t->first_ns == (int64_t)(t->seconds - 1) * 1000000000;
 }
 
-/* Until the log has the second that lasts at 'ns' (CLOCK_REALTIME), or is not to have it. */
+/* Waits until the log has the second that contains 'ns' (CLOCK_REALTIME), or has skipped it. */
 static void wait_for_second(const struct run *x, int64_t ns)
 {
 	double limit = clock_mono_s() + PATIENCE_S;
@@ -189,7 +189,7 @@ static void wait_for_second(const struct run *x, int64_t ns)
 	} while (t.last_ns < ns / 1000000000 * 1000000000);
 }
 
-/* Runs 'body' until the log that it leaves has no gap. */
+/* Runs 'body' until its log has no gap. */
 static void without_gaps(void (*body)(struct run *x), struct totals *t)
 {
 	for (int i = 0; i < TRIES; i++) {

@@ -1,12 +1,12 @@
 #!/bin/bash
-# A case of Esteves et al. 2023 (figure 2): a log file is removed and made anew under the same inode number, and a reader continues where it
-# had been in the old one. The trace tells the two files apart and shows what nobody read; of a correct reader it does not.
+# A case of Esteves et al. 2023 (figure 2): a log file is removed and recreated under the same inode number, and a reader continues at its
+# offset in the old file. The trace distinguishes the two files and shows the unread bytes; for a correct reader there are none.
 cd "$(dirname "$0")/../../.." || exit 1
 . ci/tests/tap.sh
 out=${OUT:-out}
 culprit="$out/culprit"
-[ "$(id -u)" = 0 ] || skip_all "needs root, to mount a file system in which inode numbers are used again"
-# Mounts of our own: the kernel takes mount and loop device away with the last process in here.
+[ "$(id -u)" = 0 ] || skip_all "needs root, to mount a file system that reuses inode numbers"
+# A separate mount namespace: the kernel removes mount and loop device with its last process.
 [ "${1:-}" = inside ] || exec unshare -m --propagation private "$0" inside
 export ASAN_OPTIONS=detect_leaks=0
 dir=$(mktemp -d)
@@ -15,7 +15,7 @@ mkdir "$dir/fs"
 truncate -s 4M "$dir/image"
 mkfs.ext4 -q -N 16 "$dir/image" && mount -o loop "$dir/image" "$dir/fs" || skip_all "no loop device here"
 
-record() { # TRACER MODE: the run, until the inode number is the same (it nearly always is, at once)
+record() { # TRACER MODE: repeats the run until the inode number is the same (nearly always the first time)
 	for _ in $(seq 50); do
 		rm -f "$dir/log" "$dir/fs/app.log"
 		"$culprit" trace --tracer "$1" -o "$dir/log" -- "$out/helpers/stale_tail" "$2" "$dir/fs" && return 0
@@ -23,7 +23,7 @@ record() { # TRACER MODE: the run, until the inode number is the same (it nearly
 	return 1
 }
 
-# What the records say: bytes that were written to the second file and never read, reader's offset in it.
+# From the records: bytes written to the second file and never read, and the reader's offset in it.
 judge() {
 	"$culprit" log --json --path "$dir/fs/app.log" "$dir/log" | python3 -c '
 import json, sys
@@ -46,12 +46,12 @@ assert [r["offset"] for f in files for r in of("write", f)] == [0, 0]
 ' "$@"
 }
 
-summary() { # one row a file and call: what was written to the second, nobody read
+summary() { # one row for each file and call: the second file was written, but not read
 	"$culprit" log -c --by call,file --path "$dir/fs/app.log" "$dir/log" >"$dir/said"
 	[ "$(grep -c '  read  [0-9:]*|[0-9]*|' "$dir/said")" = 2 ] && grep -Eq ' 26  read  ' "$dir/said" && grep -Eq ' 0  read  ' "$dir/said"
 }
 
-finding() { # EXIT-CODE: culprit findings names the reader, or says nothing
+finding() { # EXIT-CODE: culprit findings names the reader, or nothing
 	"$culprit" findings "$dir/log" >"$dir/said"
 	[ $? = "$1" ] && { [ "$1" = 0 ] || grep -Eq '^error: stale-offset: stale_tail \([0-9]*\) on .* went on at byte 26 of a new .*/app.log' "$dir/said"; }
 }
@@ -63,11 +63,11 @@ for tracer in ${TRACERS:-ptrace ebpf}; do
 	fi
 	rm -f "$dir/probe"
 	check "$tracer: a stale reader is recorded" record $tracer stale
-	check "$tracer: two files under one inode number; of the second, 16 bytes are lost" judge 16 26
+	check "$tracer: two files have one inode number; 16 bytes of the second are lost" judge 16 26
 	check "$tracer: culprit findings names it" finding 1
-	check "$tracer: a summary by file shows it, too" summary
+	check "$tracer: a summary by file also shows it" summary
 	check "$tracer: a correct reader is recorded" record $tracer correct
 	check "$tracer: it loses nothing" judge 0 0
-	check "$tracer: culprit findings says nothing of it" finding 0
+	check "$tracer: culprit findings does not name it" finding 0
 done
 done_testing

@@ -1,6 +1,6 @@
 /*
- * The same load, traced by two tracers at once: one writes a record for each call, the other adds
- * up in the kernel. The metrics from both are equal in counts and bytes, and alike in times.
+ * Traces the same load by two tracers at once: one writes a record for each call, the other adds up
+ * in the kernel. The metrics of both must be equal in counts and bytes, and similar in times.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -34,9 +34,9 @@
 #include "diag/record/log.h"
 #include "harness/base/file.h"
 
-enum { ROUNDS = 250, HEAD = 4, SECONDS = 1800 }; /* as long as the runner lets it last */
+enum { ROUNDS = 250, HEAD = 4, SECONDS = 1800 }; /* upper limit of the run */
 
-/* Messages of up to 1004 bytes are taken for headers, of more than 30000 for bulk data. */
+/* Messages of up to 1004 bytes count as headers, of more than 30000 as bulk data. */
 static const struct bulk_rule rule = {.above = 30000, .header = 1004};
 
 static char dir[] = "/tmp/culprit-sums-events-XXXXXX", storage[64], agent[4096], calls_path[64],
@@ -51,13 +51,13 @@ static int die(const char *what)
 	_exit(1);
 }
 
-/* Round i's body. */
+/* The size of round i's body. */
 static uint32_t body_size(int i)
 {
 	return 1 + (uint32_t)(i * 7919) % 60000;
 }
 
-/* Files of the storage and others; calls that fail as well. */
+/* Uses files of the storage and others, also with calls that fail. */
 static void use_files(int in, int out, int read_only)
 {
 	static char data[5000];
@@ -92,9 +92,8 @@ static ssize_t read_by(int way, int fd, char *to, size_t n)
 	return way == 1 ? readv(fd, parts, 2) : recvmsg(fd, &msg, 0);
 }
 
-/* As readers do that ask for a length known from a head and no more: what metrics.h says of
- * messages. Some try again until EAGAIN, others wait after each read that got less than it asked
- * for. */
+/* Reads like programs that take the length from a header and ask for exactly that (metrics.h
+ * describes messages). Some try again until EAGAIN, others wait after each short read. */
 static void read_message(int epoll, int fd, int round)
 {
 	struct epoll_event ev;
@@ -130,7 +129,7 @@ static void write_message(int fd, uint32_t size)
 
 	memcpy(data, &size, HEAD);
 	while (done < all) {
-		/* In pieces: so that the other side waits inside a message. */
+		/* In pieces, so that the other side waits inside a message. */
 		ssize_t n = write(fd, data + done, all - done > 20000 ? 20000 : all - done);
 
 		if (n < 0 && errno == EAGAIN) {
@@ -196,9 +195,9 @@ static void ask(void)
 	for (int i = 0; i < ROUNDS; i++) {
 		write_message(fd, body_size(i));
 		read_message(epoll, fd, i);
-		usleep(10000); /* the load lasts some seconds: sums are made anew in each */
+		usleep(10000); /* the load lasts some seconds, and each has new sums */
 	}
-	/* That it waits again, or would, tells that it had the last one whole. */
+	/* Waiting again, or trying to, shows that the last message was whole. */
 	epoll_wait(epoll, &(struct epoll_event){0}, 1, 0);
 }
 
@@ -333,8 +332,7 @@ static struct sample total(struct metrics *m, enum metric metric)
 	return sum;
 }
 
-/* Seconds are the same: a call that ends as one turns into the next may be told to lie on its other
- * side. */
+/* Seconds must be equal, except that a call that ends at the border of two may count in either. */
 static void compare_seconds(struct metrics *calls, struct metrics *sums, enum metric metric)
 {
 	uint64_t of[2][SECONDS] = {0};
@@ -365,7 +363,7 @@ static void compare(int32_t self, enum metric metric, int64_t start_ns, uint64_t
 	print_message("# %s: %llu, %llu bytes; %.6f s from calls, %.6f s from sums\n",
 		metric_name(metric), (unsigned long long)a.count, (unsigned long long)a.bytes,
 		a.sum_s, b.sum_s);
-	/* Each tracer times the call a little further in or out than the other. */
+	/* Each tracer times the call a little earlier or later than the other. */
 	if (fabs(a.sum_s - b.sum_s) > 0.2 * a.sum_s + 5e-6 * (double)count)
 		fail_msg("%s: %.6f s from calls, %.6f s from sums", metric_name(metric), a.sum_s,
 			b.sum_s);

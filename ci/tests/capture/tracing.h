@@ -1,7 +1,6 @@
 /*
- * What the tests of tracers share: a tracer in its own process, programs to trace, and the log
- * held against what ci/tests/helpers/truth.c wrote down about itself. To be included once, by a
- * test's .c.
+ * Shared by tests of tracers: a tracer in a separate process, programs to trace, and the comparison
+ * of a log with the notes of ci/tests/helpers/truth.c. Included once, by a test's .c.
  */
 #ifndef CULPRIT_CI_TESTS_CAPTURE_TRACING_H
 #define CULPRIT_CI_TESTS_CAPTURE_TRACING_H
@@ -47,7 +46,7 @@ static char log_path[64], side_path[64], truth_prog[4096], busy_prog[4096];
 static struct truth *truth;
 static _Atomic uint64_t *counter;
 static rlim_t file_limit;       /* of the tracer; 0: none */
-static const char *tracer_name; /* the test says which */
+static const char *tracer_name; /* set by the test */
 
 static int setup(void **state)
 {
@@ -66,13 +65,12 @@ static int setup(void **state)
 	counter = (_Atomic uint64_t *)truth;
 	close(fd);
 	signal(SIGPIPE, SIG_IGN);
-	/* For the helpers, where they are built with it: leaks cannot be looked for under
-	 * ptrace. */
+	/* For helpers built with ASan: leaks cannot be detected under ptrace. */
 	setenv("ASAN_OPTIONS", "detect_leaks=0", 0);
 	return truth == MAP_FAILED ? -1 : 0;
 }
 
-static pid_t busy_pid; /* for the test that failed before its end */
+static pid_t busy_pid; /* for a test that failed before its end */
 
 static int teardown(void **state)
 {
@@ -91,7 +89,7 @@ static inline int kill_busy(void **state)
 	return 0;
 }
 
-/* Every test begins with no log and an empty side file. */
+/* Every test begins without a log and with an empty side file. */
 static int fresh(void **state)
 {
 	(void)state;
@@ -101,7 +99,7 @@ static int fresh(void **state)
 	return 0;
 }
 
-/* A program with its standard input on a pipe, of which '*in' is the writing end. */
+/* A program with its standard input on a pipe, whose writing end is '*in'. */
 static inline pid_t start(const char *const argv[], int *in)
 {
 	int p[2];
@@ -119,7 +117,7 @@ static inline pid_t start(const char *const argv[], int *in)
 	return pid;
 }
 
-/* The tracer, once it says that it is ready; with 'in', its standard input as above. */
+/* Starts the tracer and waits until it is ready; with 'in', its standard input as above. */
 static pid_t trace(const char *const what[], int *in)
 {
 	const char *argv[24] = {
@@ -139,7 +137,7 @@ static pid_t trace(const char *const what[], int *in)
 	if (pid == 0) {
 		struct rlimit limit = {file_limit, RLIM_INFINITY};
 
-		/* Should the alarm end the test, nobody else would end the tracer. */
+		/* If the alarm ends the test, nothing else would end the tracer. */
 		prctl(PR_SET_PDEATHSIG, SIGTERM);
 		if (file_limit)
 			setrlimit(RLIMIT_FSIZE, &limit);
@@ -177,7 +175,7 @@ static int wait_exit(pid_t pid)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-/* False with the reason where the kernel, or who we are, does not allow the in-kernel tracer. */
+/* False, with the reason, if the kernel or our privilege does not allow the in-kernel tracer. */
 static inline bool ebpf_allowed(struct err *why)
 {
 	char *const nothing[] = {(char *)"/bin/true", NULL};
@@ -189,7 +187,7 @@ static inline bool ebpf_allowed(struct err *why)
 	return ebpf_trace(&r, why) != -EOPNOTSUPP;
 }
 
-/* Waits until the process has made progress from now on. The alarm in main bounds it. */
+/* Waits until the process has made progress from now on. The alarm in main limits the wait. */
 static inline void wait_progress(void)
 {
 	uint64_t seen = *counter;
@@ -218,7 +216,7 @@ static inline void end_busy(pid_t pid, int in)
 struct line {
 	uint32_t tid;
 	bool inside;
-	uint32_t next; /* where to look on in the truth */
+	uint32_t next; /* next entry of the truth to compare */
 };
 
 static inline struct line *line_of(struct line *lines, uint32_t tid)
@@ -237,8 +235,8 @@ static inline uint16_t port(const struct sockaddr_storage *a)
 	return a->ss_family == AF_INET ? ntohs(((const struct sockaddr_in *)a)->sin_port) : 0;
 }
 
-/* A tracer sets its clock every 250 ms; the kernel lets the wall clock run 500 ppm faster or slower
- * at most (adjtimex), which is half of this. */
+/* A tracer sets its clock every 250 ms; the kernel lets the wall clock run at most 500 ppm faster
+ * or slower (adjtimex), which is half of this. */
 #define CLOCK_STEP_NS 250000
 
 static inline void check_call(
@@ -269,12 +267,12 @@ static inline void check_call(
 	}
 	if (en->local)
 		assert_int_equal(s ? port(&s->now.local) : 0, en->local);
-	/* connect is what gives it its peer */
+	/* connect sets its peer */
 	if (en->remote && c->nr != SYS_connect)
 		assert_int_equal(s ? port(&s->now.remote) : 0, en->remote);
 }
 
-/* Holds the log against the side file. */
+/* Compares the log with the side file. */
 static inline void check_truth(void)
 {
 	struct line lines[64] = {{0}};

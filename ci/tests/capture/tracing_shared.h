@@ -1,6 +1,6 @@
 /*
- * What holds of every tracer of ours, to be run by a test of each: truth, and processes that must
- * not notice it. Included once, by a test's .c, which says 'tracer_name' before anything runs.
+ * Tests for every tracer of ours: truth, and processes that must not notice the tracer. Included
+ * once, by a test's .c, which sets 'tracer_name' first.
  */
 #ifndef CULPRIT_CI_TESTS_CAPTURE_TRACING_SHARED_H
 #define CULPRIT_CI_TESTS_CAPTURE_TRACING_SHARED_H
@@ -21,9 +21,10 @@ static long tracer_of(pid_t pid)
 	return tracer;
 }
 
-static int come_and_go = 100; /* how often a tracer comes and goes */
+static int come_and_go = 100; /* how often a tracer attaches and detaches */
 
-/* What /proc says while 'tracer' traces: a ptrace tracer is seen, the in-kernel one never. */
+/* The tracer shown by /proc while 'tracer' traces: the ptrace tracer, and never the in-kernel
+ * one. */
 static long seen_tracer(pid_t tracer)
 {
 	return strcmp(tracer_name, "ptrace") ? 0 : tracer;
@@ -53,7 +54,7 @@ static void test_truth_of_running_threads(void **state)
 	assert_int_equal(write(in, "x", 1), 1);
 	close(in);
 	assert_int_equal(wait_exit(pid), 0);
-	assert_int_equal(wait_exit(tracer), 0); /* by itself: nobody is left */
+	assert_int_equal(wait_exit(tracer), 0); /* by itself, since no process remains */
 	check_truth();
 }
 
@@ -136,7 +137,7 @@ static void go_on(pid_t pid)
 	wait_progress();
 }
 
-/* Nothing moves while it is stopped; a moment is enough for a thread that would. */
+/* Nothing moves while it is stopped; a short wait is enough to see a thread that would. */
 static void check_still(void)
 {
 	uint64_t seen = *counter;
@@ -160,7 +161,7 @@ static void test_stop_and_continue(void **state)
 		go_on(pid);
 	}
 	stop(pid);
-	kill(tracer, SIGTERM); /* leaves it as stopped as it is */
+	kill(tracer, SIGTERM); /* detaches without continuing it */
 	assert_int_equal(wait_exit(tracer), 0);
 	check_still();
 	go_on(pid);
@@ -220,7 +221,7 @@ static void test_killed_inside_calls(void **state)
 	pid = start_busy(&in);
 	tracer = trace_pid(pid);
 	wait_progress();
-	/* What it was inside of before is not ours to record: so it begins its calls anew. */
+	/* Calls in progress are not recorded: makes the threads restart their calls. */
 	stop(pid);
 	go_on(pid);
 	while (!waits_in_read(pid))
@@ -232,7 +233,7 @@ static void test_killed_inside_calls(void **state)
 	assert_int_equal(wait_exit(tracer), 0);
 	assert_int_equal(log_reader_new(log_path, &r, &e), 0);
 	while (log_next(r, &rec, &e) == 1) {
-		/* busy's waiting thread is in read(0) whenever it comes */
+		/* busy's waiting thread is always in read(0) */
 		unfinished += rec->type == RECORD_CALL && rec->call.unfinished &&
 			rec->call.nr == SYS_read && rec->call.args[0] == 0;
 		fatal += rec->type == RECORD_SIGNAL && rec->signal.fatal &&
@@ -263,7 +264,7 @@ static void test_exit_codes(void **state)
 	assert_int_equal(run_shell("exit 3"), 3);
 	assert_int_equal(run_shell("kill -9 $$"), 128 + SIGKILL);
 	assert_int_equal(log_read_end(log_path, &end, NULL, &e), 0);
-	/* the command ends in order, and so does the log */
+	/* the command ends normally, and so does the log */
 	unlink(log_path);
 	tracer = trace((const char *const[]){"--", busy_prog, side_path, NULL}, &in);
 	wait_progress();
@@ -275,9 +276,9 @@ static void test_exit_codes(void **state)
 }
 
 #define SHARED_TEST(f) cmocka_unit_test_setup_teardown(f, fresh, kill_busy)
-/* Processes that each make FAMILY_CALLS marked calls once there is a byte for them in a pipe: a
- * server, the two that it forked before the tracer came, the child of one of them, and one that is
- * forked later. They lead their own sessions, as daemons do. */
+/* Processes that each make FAMILY_CALLS marked calls when a byte for them arrives in a pipe: a
+ * server, the two that it forked before the tracer attached, the child of one of them, and one that
+ * is forked later. They lead their own sessions, like daemons. */
 enum { FAMILY = 5, FAMILY_CALLS = 50, FAMILY_MARK = -4242 };
 
 static void family_calls(int place, int go)
@@ -339,7 +340,8 @@ static int family_place(uint32_t pid)
 	return -1;
 }
 
-/* Traces a family, with a further option unless that is NULL, and compares who was recorded. */
+/* Traces a family, with a further option unless that is NULL, and checks which members were
+ * recorded. */
 static void trace_family(const char *option, const bool traced[FAMILY])
 {
 	char number[16];
@@ -358,7 +360,7 @@ static void trace_family(const char *option, const bool traced[FAMILY])
 	tracer = trace((const char *const[]){"-p", number, option, NULL}, NULL);
 	assert_int_equal(write(go[1], "12345", FAMILY), FAMILY);
 	assert_int_equal(wait_exit(server), 0);
-	assert_int_equal(wait_exit(tracer), 0); /* by itself: nobody is left */
+	assert_int_equal(wait_exit(tracer), 0); /* by itself, since no process remains */
 	close(go[0]);
 	close(go[1]);
 	assert_int_equal(log_reader_new(log_path, &r, &e), 0);
@@ -392,7 +394,7 @@ static void test_descendants_are_traced(void **state)
 	trace_family("--no-descendants", (const bool[FAMILY]){[FAMILY - 1] = true});
 }
 
-/* One that is a descendant of the process that it traces does not trace itself. */
+/* A tracer does not trace itself if it is a descendant of the traced process. */
 static void test_ancestor_of_the_tracer(void **state)
 {
 	const struct record *rec;

@@ -174,7 +174,7 @@ check "--format svg without --against" refuses '--format svg needs --against' ta
 
 check "log: --summary and --json" refuses '--summary and --json' log -c --json log
 check "doctor: --learn-errnos and --json" refuses '--learn-errnos is a run of its own' doctor --learn-errnos --json
-check "trace: --cgroup that is none" refuses "'folder' is no cgroup (v2)\|cannot\|not allow" trace --cgroup folder -- true
+check "trace: --cgroup that is none" refuses "'folder' is not a cgroup (v2)\|cannot\|not allow" trace --cgroup folder -- true
 
 # Failures to write: 2 where the path is wrong, 3 where the disk is full, in each command alike. full.t has a disk that is.
 writes=("table $corpus --junit" "table $corpus --write-baseline" "report $corpus -o" "rescore $corpus --detector always-same --junit"

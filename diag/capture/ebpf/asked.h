@@ -1,4 +1,4 @@
-/* What a call that reads asks for. */
+/* The length that a reading call asks for. */
 #ifndef CULPRIT_DIAG_CAPTURE_EBPF_ASKED_H
 #define CULPRIT_DIAG_CAPTURE_EBPF_ASKED_H
 
@@ -6,7 +6,7 @@
 
 enum {
 	VECTOR_MAX = 32,
-	CALL_MAX = 0x7ffff000 /* MAX_RW_COUNT: the kernel moves no more at once */
+	CALL_MAX = 0x7ffff000 /* MAX_RW_COUNT: the kernel moves no more in one call */
 };
 
 struct vector {
@@ -24,18 +24,19 @@ static long vector_step(u32 i, void *ctx)
 		v->sum = 0;
 		return 1;
 	}
-	/* No bound here: the verifier would follow it through every turn. */
+	/* No bound here: the verifier would follow it through every iteration. */
 	v->sum += size;
 	return 0;
 }
 
 /* Bytes in a vector of buffers, or in a message header's; 0: more than VECTOR_MAX buffers, or not
- * in memory. Not static: the verifier then looks at it once, not with each state of its callers. */
+ * in memory. Not static, so that the verifier examines it once, not with each state of its
+ * callers. */
 __noinline u32 vector_bytes(u64 address, u64 size, u32 asked)
 {
 	struct vector v = {.base = address, .size = size};
 
-	/* struct msghdr of 64 bits: the vector's address at byte 16, its length behind it. */
+	/* 64-bit struct msghdr: the vector's address is at byte 16, followed by its length. */
 	if (asked == ASKED_HEADER && bpf_probe_read_user(&v, 16, (void *)(address + 16)) < 0)
 		return 0;
 	if (v.size > VECTOR_MAX)
@@ -44,7 +45,7 @@ __noinline u32 vector_bytes(u64 address, u64 size, u32 asked)
 	return v.sum < CALL_MAX ? v.sum : CALL_MAX;
 }
 
-/* struct mmsghdr of 64 bits: the length of its message is at byte 56 of 64. */
+/* 64-bit struct mmsghdr: the length of its message is at byte 56 of 64. */
 static long message_step(u32 i, void *ctx)
 {
 	struct vector *v = ctx;
@@ -58,7 +59,7 @@ static long message_step(u32 i, void *ctx)
 	return 0;
 }
 
-/* Bytes in the 'n' messages that a sendmmsg or recvmmsg moved; 0: not known. */
+/* Bytes in the 'n' messages that a sendmmsg or recvmmsg moved; 0: unknown. */
 __noinline u32 message_bytes(u64 address, s64 n)
 {
 	struct vector v = {.base = address};
@@ -69,7 +70,7 @@ __noinline u32 message_bytes(u64 address, s64 n)
 }
 
 /* Bytes that a readv or recvmsg asks for, or that a sendmmsg or recvmmsg moved, which returned
- * 'result'; 0: another call, or not known. */
+ * 'result'; 0: another call, or unknown. */
 static __always_inline u32 asked_of_vector(struct traced_thread *t, s64 result)
 {
 	u32 nr = t->nr, asked = nr < RULES ? rules[nr].asked : ASKED_NONE;
@@ -81,7 +82,7 @@ static __always_inline u32 asked_of_vector(struct traced_thread *t, s64 result)
 	return vector_bytes(t->args[1], t->args[2], asked);
 }
 
-/* Bytes that a call of class READ asks for; 0: not known. */
+/* Bytes that a call of class READ asks for; 0: unknown. */
 static __always_inline u32 asked_bytes(
 	struct traced_thread *t, const volatile struct call_rule *rule)
 {
@@ -94,8 +95,8 @@ static __always_inline u32 asked_bytes(
 		: 0;
 }
 
-/* Bytes that a call moved which returned 'result'; as call_moved() of diag/record/describe.h, but 0
- * where that does not know. A failed one: 'result'. */
+/* Bytes moved by a call that returned 'result'; like call_moved() of diag/record/describe.h, but 0
+ * instead of unknown. For a failed call: 'result'. */
 static __always_inline s64 moved_bytes(
 	struct traced_thread *t, const volatile struct call_rule *rule, s64 result)
 {

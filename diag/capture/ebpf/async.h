@@ -1,21 +1,21 @@
 /*
  * Asynchronous disk operations: io_submit and io_getevents (PREAD, PWRITE, PREADV, PWRITEV, FSYNC,
  * FDSYNC), and io_uring (READ, WRITE, READV, WRITEV, READ_FIXED, WRITE_FIXED, FSYNC), on regular
- * files and block devices. Each counts, or is a record, as the call that does the same, of the
- * thread that submitted it. What io_uring opens and closes is no record, but what descriptors mean
- * is read when such a request ends, and what a request was about when it ends.
+ * files and block devices. Each counts, or is recorded, as the call that does the same, made by the
+ * thread that submitted it. Opens and closes by io_uring are not recorded, but the descriptors that
+ * they change, and the object of each request, are read when the request ends.
  *
  * Service time. io_submit: from the entry into io_submit to the exit of the io_getevents (or
- * io_pgetevents) that delivers its event. That is the true end if a thread waits there when the
- * operation ends; otherwise the time until somebody asks is in it. The kernel has no tracepoint at
- * the end itself. A file system may do the operation inside io_submit: that time is in it as well.
- * io_uring: from the submission of the request to its completion, as its own tracepoints tell.
+ * io_pgetevents) that delivers its event. That is exact if a thread waits there when the operation
+ * ends; otherwise it includes the time until a thread asks. The kernel has no tracepoint at the end
+ * itself. A file system may perform the operation inside io_submit: that time is included as well.
+ * io_uring: from the submission of the request to its completion, by its own tracepoints.
  *
- * What is lost is counted: operations submitted under trace whose iocb could not be read, for which
+ * Losses are counted: operations submitted under trace whose iocb could not be read, for which
  * there was no room, or whose iocb was submitted again although no end had been seen (a program may
- * take events from the ring in its memory without a call). What was under way when the tracer came
- * is not recorded, as a call that a thread was inside of is not. An io_destroy ends its context's
- * operations without a result.
+ * take events from the ring in its memory without a call). Operations that were pending when the
+ * tracer attached are not recorded, like a call that a thread was inside of. An io_destroy ends its
+ * context's operations without a result.
  */
 #ifndef CULPRIT_DIAG_CAPTURE_EBPF_ASYNC_H
 #define CULPRIT_DIAG_CAPTURE_EBPF_ASYNC_H
@@ -41,7 +41,7 @@ struct user_event {
 };
 
 enum {
-	SUBMIT_MOST = 4096, /* operations of one io_submit; more are lost */
+	SUBMIT_MOST = 4096, /* operations of one io_submit; further ones are lost */
 	REAP_MOST = 1 << 16,
 	CMD_PREAD = 0,
 	CMD_PWRITE = 1,
@@ -74,7 +74,7 @@ struct {
 	__type(value, struct async_op);
 } asyncs SEC(".maps");
 
-/* Room to make one: too large for the stack. */
+/* Room to make an operation: too large for the stack. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 1);
@@ -98,14 +98,14 @@ static __always_inline u32 async_call(u32 command)
 	return command < ASYNC_CALLS ? async_calls[command] : RULES;
 }
 
-/* Keeps it until it ends. False: no room. */
+/* Keeps an operation until it ends. False: no room. */
 static __noinline bool async_keep(struct async_key *k, struct async_op *op)
 {
 	if (bpf_map_update_elem(&asyncs, k, op, 1 /* BPF_NOEXIST */) == 0)
 		return true;
 	if (!bpf_map_lookup_elem(&asyncs, k))
 		return false;
-	lose(1); /* the end of the one before was not seen */
+	lose(1); /* the end of the previous one was not seen */
 	return bpf_map_update_elem(&asyncs, k, op, 0) == 0;
 }
 
@@ -193,7 +193,7 @@ static long submit_one(u32 i, void *ctx)
 	return 0;
 }
 
-/* Before the call: another thread may get an event before it returns. */
+/* Runs before the call: another thread may get an event before it returns. */
 static __noinline void async_submit(struct task_struct *task, struct traced_thread *t)
 {
 	struct submitting s = {.task = task,
@@ -229,7 +229,7 @@ static long refuse_one(u32 i, void *ctx)
 	return 0;
 }
 
-/* It took 'result' of the list. */
+/* The kernel took 'result' operations of the list. */
 static __noinline void submit_exit(struct traced_thread *t, s64 result)
 {
 	struct refusing r = {.list = t->args[2], .submit_ns = t->submit_ns, .pid = t->pid};
@@ -325,8 +325,8 @@ static __always_inline u32 command_of(struct io_kiocb *req)
 	}
 }
 
-/* Who submits. With IORING_SETUP_SQPOLL that is a thread of the kernel's in the process, which is
- * not under trace itself: the process's first thread is asked. */
+/* The submitting thread. With IORING_SETUP_SQPOLL that is a kernel thread in the process, which is
+ * not under trace, so the process's first thread is used. */
 static __always_inline struct traced_thread *ring_thread(struct task_struct *task)
 {
 	struct traced_thread *t = NULL;
@@ -360,7 +360,7 @@ int BPF_PROG(on_ring_submit, struct io_kiocb *req)
 	if (nr >= RULES && BPF_CORE_READ(req, opcode) != OP_NOP && is_followed(t))
 		not_seen(NOT_REQUESTS);
 	if (nr >= RULES || !rules[nr].selected || !is_followed(t) || !kind_is_chosen(KIND_DISK)) {
-		bpf_map_delete_elem(&asyncs, &k); /* the kernel uses requests again */
+		bpf_map_delete_elem(&asyncs, &k); /* the kernel reuses requests */
 		return 0;
 	}
 	op->pid = t->pid;
@@ -382,8 +382,8 @@ int BPF_PROG(on_ring_submit, struct io_kiocb *req)
 	return 0;
 }
 
-/* A request that opens or closes a descriptor has ended: what does that mean now? Only where the
- * thread that ends it has the process's table; else the next call that uses it finds out. */
+/* A request that opens or closes a descriptor has ended: reports the new meaning, if the thread
+ * that ends it has the process's table; else the next call that uses the descriptor notices it. */
 static __noinline void ring_changes(struct io_kiocb *req)
 {
 	struct task_struct *task = bpf_get_current_task_btf();

@@ -58,7 +58,7 @@ static long climb_step(u32 i, void *ctx)
 	return 0;
 }
 
-/* Is it a block device that is one of the filter's, by whatever name it was opened? */
+/* Is it one of the filter's block devices, opened by any name? */
 static __always_inline bool is_prefix_device(struct inode *inode)
 {
 	u32 dev = BPF_CORE_READ(inode, i_rdev);
@@ -70,7 +70,7 @@ static __always_inline bool is_prefix_device(struct inode *inode)
 	return false;
 }
 
-/* Is the file one of the filter's paths, or below one? Remembered for each file. */
+/* Is the file one of the filter's paths, or below one? The result is cached for each file. */
 static __noinline bool is_below(struct file *file)
 {
 	struct inode *inode = BPF_CORE_READ(file, f_inode);
@@ -100,7 +100,7 @@ struct compare {
 	u32 size, at, k, same; /* at: which filter; k: which prefix */
 };
 
-/* Eight bytes of the text in the scratch, and of a prefix. */
+/* Compares eight bytes of the text in the scratch with a prefix. */
 static long compare_step(u32 i, void *ctx)
 {
 	struct compare *c = ctx;
@@ -139,7 +139,7 @@ static long prefix_step(u32 k, void *ctx)
 	return c->same & 1;
 }
 
-/* Is the absolute path in the scratch one of the filter's, or below one, as it is written? */
+/* Is the absolute path in the scratch, as written, one of the filter's or below one? */
 static __always_inline bool text_is_below(void)
 {
 	struct compare c = {.at = filter_at};
@@ -150,10 +150,9 @@ static __always_inline bool text_is_below(void)
 }
 
 /*
- * Does a path argument name such a file? An absolute one is taken as it is written; a relative one
- * is below if the folder is that it is relative to. So a link from outside, or a relative path from
- * above the filter's, is not seen here: what is opened by it is, by the file that it turns out to
- * be.
+ * Does a path argument name such a file? An absolute one is taken as written; a relative one is
+ * below if the folder that it is relative to is. So a link from outside, or a relative path from
+ * above the filter's, is not recognised here; the file that such a call opens is.
  */
 static __noinline bool names_below(
 	struct task_struct *task, struct traced_thread *t, s32 path, s32 dir)

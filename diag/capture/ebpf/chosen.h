@@ -1,10 +1,10 @@
-/* The filters by kind of call and by the address at the other end of a socket. */
+/* Filters by kind of call and by the address at the other end of a socket. */
 #ifndef CULPRIT_DIAG_CAPTURE_EBPF_CHOSEN_H
 #define CULPRIT_DIAG_CAPTURE_EBPF_CHOSEN_H
 
 #include "diag/capture/ebpf/files.h"
 
-/* What a call without a path is, by a descriptor of it. */
+/* The kind of a call without a path, by its descriptor. */
 static __always_inline u32 kind_on(struct file *file, const volatile struct call_rule *rule)
 {
 	struct inode *inode = BPF_CORE_READ(file, f_inode);
@@ -24,7 +24,7 @@ static __always_inline u32 kind_on(struct file *file, const volatile struct call
 		: KIND_METADATA;
 }
 
-/* False: a TCP or UDP socket that is connected to an address which the filter does not have. */
+/* False: a TCP or UDP socket connected to an address that the filter does not have. */
 static __always_inline bool peer_is_chosen(struct file *file, struct filter *f)
 {
 	struct socket *socket;

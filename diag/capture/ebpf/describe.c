@@ -1,4 +1,4 @@
-/* What a descriptor is, in the words of /proc/PID/fd. */
+/* Describes a descriptor in the form of /proc/PID/fd. */
 #include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@ enum {
 	MAGIC_PIDFS = 0x50494446,
 };
 
-/* Names from the last one to the root, each ended by NUL, into one path. */
+/* Joins NUL-terminated names, from the last one to the root, into one path. */
 static void describe_join(const char *parts, uint32_t size, char *out, size_t room)
 {
 	size_t at = 0;

@@ -1,11 +1,11 @@
 /*
  * The in-kernel tracer.
  *
- * Programs on the tracepoints sys_enter and sys_exit see every system call of the machine; a thread
- * under trace is known by its task storage, so that for all others a program has ended after one
- * load. They were chosen because kernels without kprobes and with fentry refused have them, and
- * because they need no list of functions. What switching these two tracepoints on costs every call
- * on the machine, traced or not, is measured by ci/bench/ebpf.sh.
+ * Programs on the tracepoints sys_enter and sys_exit see every system call of the machine. A thread
+ * under trace is recognised by its task storage, so for all other threads a program ends after one
+ * load. These tracepoints were chosen because kernels without kprobes, and kernels that refuse
+ * fentry, have them, and because they need no list of functions. Enabling them has a cost for every
+ * call on the machine, traced or not, which ci/bench/ebpf.sh measures.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -39,15 +39,15 @@
 
 enum {
 	DEFAULT_MEMORY = 64 << 20,
-	OTHER_MAPS = 4 << 20, /* what all maps but the rings may take */
-	LEAST_RING = 1 << 14, /* holds the longest event thrice */
+	OTHER_MAPS = 4 << 20, /* limit of all maps except the rings */
+	LEAST_RING = 1 << 14, /* holds the longest event three times */
 	MOST_RING = 1 << 30,
 	MOST_SUMS = 1 << 14,
-	SOCKETS = 1 << 13,       /* that may be in the midst of a message */
-	FUSE_REQUESTS = 1 << 12, /* under way */
+	SOCKETS = 1 << 13,       /* that may be inside a message */
+	FUSE_REQUESTS = 1 << 12, /* pending */
 };
 
-/* An event may be late in its ring by what its program takes after having read the clock. */
+/* An event may be late in its ring by its program's run time after reading the clock. */
 #define LATE_NS 2000000
 
 struct ebpf {
@@ -63,11 +63,11 @@ struct ebpf {
 	struct log_writer *log;
 	struct control control;
 	struct choice choice; /* in use */
-	unsigned dumps;       /* files that were written when told */
+	unsigned dumps;       /* files written on request */
 	struct call_rule rules[RULES];
 	pid_t child;
 	int child_status;
-	bool left;  /* told to leave the command */
+	bool left;  /* the command was left on request */
 	int failed; /* the log could not be written: 'err' */
 	struct err err;
 };
@@ -107,7 +107,7 @@ static uint32_t ring_size(const struct trace_request *r, int cpus)
 	return (uint32_t)size;
 }
 
-/* Runs the program over all tasks. */
+/* Runs the iterator program over all tasks. */
 static int walk_tasks(struct ebpf *x, enum iter_mode mode, struct err *e)
 {
 	char ignored[64];
@@ -125,7 +125,8 @@ static int walk_tasks(struct ebpf *x, enum iter_mode mode, struct err *e)
 	return n < 0 ? err_errno(e, -errno, "cannot walk over the tasks") : 0;
 }
 
-/* From now on the programs record what 'c' says. They see the old filter or the new one, whole. */
+/* From now on the programs record the calls selected by 'c'. They use the old filter or the new
+ * one, never a mix. */
 static int set_filter(struct ebpf *x, const struct choice *c, struct err *e)
 {
 	uint32_t at = x->skel->bss->filter_at + 1;
@@ -138,7 +139,7 @@ static int set_filter(struct ebpf *x, const struct choice *c, struct err *e)
 	return 0;
 }
 
-/* What the request chooses, with its paths. */
+/* The request's selection, with its paths. */
 static int first_choice(struct ebpf *x, struct err *e)
 {
 	const struct trace_filter *f = &x->r->filter;
@@ -152,15 +153,15 @@ static int first_choice(struct ebpf *x, struct err *e)
 		return err_set(e, -EINVAL, "more than %d paths to filter by", CHOICE_PATHS);
 	for (size_t i = 0; i < f->n_paths; i++) {
 		if (strlen(f->paths[i]) >= CHOICE_PATH)
-			return err_set(e, -EINVAL, "a path to filter by is shorter than %d bytes",
-				CHOICE_PATH);
+			return err_set(e, -EINVAL,
+				"a path to filter by must be shorter than %d bytes", CHOICE_PATH);
 		strcpy(x->choice.paths[x->choice.n_paths++], f->paths[i]);
 	}
 	x->skel->rodata->filters_on = x->r->control_fd || !choice_is_all(&x->choice);
 	return filter_fill(&x->choice, x->r->control_fd, &x->skel->bss->filters[0], e);
 }
 
-/* Has the kernel, whose types are 'kernel', or its module (may be NULL) this tracepoint? */
+/* Does the kernel, with the types 'kernel', or its module (may be NULL) have this tracepoint? */
 static bool has_tracepoint(struct btf *kernel, const char *name, const char *module)
 {
 	struct btf *own = NULL;
@@ -177,7 +178,7 @@ static bool has_tracepoint(struct btf *kernel, const char *name, const char *mod
 	return found;
 }
 
-/* io_uring has its own tracepoints; kernels may lack them. */
+/* io_uring has its own tracepoints, which kernels may lack. */
 static void follow_rings(struct ebpf *x, struct btf *kernel)
 {
 	bool there = has_tracepoint(kernel, "io_uring_submit_req", NULL) &&
@@ -190,7 +191,8 @@ static void follow_rings(struct ebpf *x, struct btf *kernel)
 			x->rules[nr].action = ACT_NONE;
 }
 
-/* What a log of flows has besides, and names of threads, which sums have not. */
+/* Enables the additional programs of a log of flows, and names of threads, which sums do not
+ * need. */
 static void follow_flows(struct ebpf *x, struct btf *kernel)
 {
 	bool flow = x->r->mode == TRACE_FLOW, fuse = false, ends = false;
@@ -214,7 +216,8 @@ static void follow_flows(struct ebpf *x, struct btf *kernel)
 		x->r->mode != TRACE_SUMS && has_tracepoint(kernel, "task_rename", NULL));
 }
 
-/* Which tracepoints the kernel has. Its types are megabytes, so they are read once for all. */
+/* Finds out which tracepoints the kernel has. Its types are megabytes, so they are read once for
+ * all. */
 static void follow_what_is_there(struct ebpf *x)
 {
 	struct btf *kernel = btf__load_vmlinux_btf();
@@ -224,8 +227,8 @@ static void follow_what_is_there(struct ebpf *x)
 	btf__free(kernel);
 }
 
-/* The life of the programs: prepared (opened, their constants set), loaded (verified by the kernel,
- * their maps made; nothing runs), attached (they run for every call), detached, closed. */
+/* The life of the programs: prepared (opened, constants set), loaded (verified by the kernel, maps
+ * made; not running), attached (running for every call), detached, closed. */
 static int ebpf_prepare(struct ebpf *x, struct err *e)
 {
 	const struct trace_request *r = x->r;
@@ -309,7 +312,7 @@ static int set_cgroup(struct ebpf *x, const char *path, struct err *e)
 	if (fd < 0)
 		return err_errno(e, -errno, "cannot open the cgroup '%s'", path);
 	if (fstatfs(fd, &fs) < 0 || fs.f_type != CGROUP2_SUPER_MAGIC)
-		rc = err_set(e, -EINVAL, "'%s' is no cgroup (v2)", path);
+		rc = err_set(e, -EINVAL, "'%s' is not a cgroup (v2)", path);
 	else if (bpf_map_update_elem(bpf_map__fd(x->skel->maps.cgroups), &zero, &fd, 0) < 0)
 		rc = err_errno(e, -errno, "cannot record the cgroup '%s'", path);
 	close(fd);
@@ -329,7 +332,8 @@ static void do_nothing(void)
 		syscall(SYS_getppid);
 }
 
-/* Median service time of a call that does nothing, traced as here; 0 if it cannot be measured. */
+/* Median service time of a call that does nothing, under this tracer; 0 if it cannot be
+ * measured. */
 static int64_t measure_bias_ns(struct ebpf *x)
 {
 	const struct bpf_map *targets = x->skel->maps.targets;
@@ -354,7 +358,7 @@ out:
 	return (int64_t)ns[BIAS_CALLS / 2];
 }
 
-/* Asynchronous operations of a process (0: of all) that are under way have no result. */
+/* Ends pending asynchronous operations of a process (0: of all) without a result. */
 static void end_asyncs(struct ebpf *x, uint32_t pid, int64_t now_ns)
 {
 	int fd = bpf_map__fd(x->skel->maps.asyncs);
@@ -383,7 +387,7 @@ static void write_record(void *ctx, struct record *rec)
 	bool process_end = rec->type == RECORD_PROCESS && rec->process.what == PROCESS_EXIT &&
 		rec->process.pid == rec->process.tid;
 
-	/* Before its record: with that its descriptors mean nothing any more. */
+	/* Before the process's record, after which its descriptors are gone. */
 	if (process_end || (rec->type == RECORD_PROCESS && rec->process.what == PROCESS_EXEC))
 		end_asyncs(x, rec->process.pid, rec->process.start_ns);
 	/* Its other threads were judged by the old name. */
@@ -446,7 +450,7 @@ static bool is_process(pid_t pid)
 	return yes;
 }
 
-/* What the processes had forked before we came. */
+/* Adds earlier descendants of the processes. */
 static int add_descendants(struct ebpf *x, const pid_t *pids, size_t n, struct err *e)
 {
 	auto_free struct proc_id *below = NULL;
@@ -476,8 +480,8 @@ static int follow_pids(struct ebpf *x, struct err *e)
 			return err_set(e, -ESRCH, "there is no process %d", r->pids[i]);
 	}
 	rc = add_numbers(x->skel->maps.targets, pids, n, 0, e);
-	/* Until a pass finds nothing new: threads and processes may have been started by one that
-	 * was not attached yet. */
+	/* Until a pass finds nothing new: a thread or process may have been started by one that was
+	 * not attached yet. */
 	do {
 		before = x->skel->bss->started;
 		if (rc == 0 && !r->no_descendants)
@@ -510,17 +514,18 @@ static int follow_command(struct ebpf *x, struct err *e)
 	return rc;
 }
 
-/* Writes what the ring holds, up to now, into its own file. A failure ends nothing. */
+/* Writes the contents of the ring into a separate file. A failure does not end the capture. */
 static int dump(struct ebpf *x, struct err *e)
 {
 	auto_free char *path = NULL;
 	int rc;
 
 	if (!x->r->ring_ns)
-		return err_set(e, -EINVAL, "nothing is kept to be written: --ring is not given");
+		return err_set(
+			e, -EINVAL, "there is no ring to write: start the capture with --ring");
 	if (asprintf(&path, "%s.%u", x->r->out, x->dumps + 1) < 0) {
 		path = NULL;
-		return err_errno(e, -ENOMEM, "cannot write what is kept");
+		return err_errno(e, -ENOMEM, "cannot write the ring");
 	}
 	drain(x, (uint64_t)clock_ns(CLOCK_MONOTONIC));
 	rc = log_writer_dump(x->log, path, e);
@@ -528,7 +533,7 @@ static int dump(struct ebpf *x, struct err *e)
 	return rc;
 }
 
-/* Says in the log what is recorded from now on, behind what was recorded before. */
+/* Marks in the log what is recorded from now on, after the calls recorded before. */
 static int mark(struct ebpf *x, struct err *e)
 {
 	auto_free char *chosen = choice_is_all(&x->choice) ? strdup("") : choice_text(&x->choice);
@@ -539,7 +544,7 @@ static int mark(struct ebpf *x, struct err *e)
 		asprintf(&text, "%s%s%s", x->skel->bss->recording ? "on" : "off",
 			*chosen ? " filter " : "", chosen) < 0) {
 		text = NULL;
-		return err_errno(e, -ENOMEM, "cannot write into the log what is recorded");
+		return err_errno(e, -ENOMEM, "cannot mark the change in the log");
 	}
 	drain(x, (uint64_t)clock_ns(CLOCK_MONOTONIC));
 	rec.mark.text = text;
@@ -586,7 +591,7 @@ static void take_orders(struct ebpf *x)
 	}
 }
 
-/* Until all have ended, a signal says stop, or the log fails. */
+/* Runs until all processes have ended, a signal says stop, or the log fails. */
 static void ebpf_run(struct ebpf *x)
 {
 	const volatile uint64_t *live = &x->skel->bss->live;
@@ -614,8 +619,8 @@ static void ebpf_run(struct ebpf *x)
 	}
 }
 
-/* Takes the programs off; what threads are inside of is recorded as such. Returns what was lost in
- * all. */
+/* Detaches the programs; calls that threads are inside of are recorded as unfinished. Returns the
+ * total loss. */
 static uint64_t detach(struct ebpf *x)
 {
 	struct account accounts[x->cpus];
@@ -624,7 +629,7 @@ static uint64_t detach(struct ebpf *x)
 	struct err e;
 
 	ebpf_bpf__detach(x->skel);
-	/* Until no program runs any more. */
+	/* Waits until no program is running. */
 	syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0);
 	if (x->skel->bss->live && walk_tasks(x, ITER_LEAVE, &e) < 0 && !x->failed) {
 		x->failed = -EIO;
@@ -637,7 +642,7 @@ static uint64_t detach(struct ebpf *x)
 	if (x->skel->bss->unseen[NOT_RINGS])
 		fprintf(stderr,
 			"culprit-agent trace: %llu calls of io_uring_enter: this kernel does not "
-			"show what is read and written by io_uring\n",
+			"show the reads and writes of io_uring\n",
 			(unsigned long long)x->skel->bss->unseen[NOT_RINGS]);
 	if (x->sums) {
 		sums_end_messages(x->sums, 0, x->clock_ns);
@@ -724,7 +729,8 @@ int ebpf_trace(const struct trace_request *r, struct err *why)
 	if (r->ring_ns)
 		rc = log_writer_keep(x.log, r->ring_ns, r->ring_bytes, &e);
 	if (rc == 0)
-		rc = log_flush(x.log, &e); /* the head: a log from now on, whatever becomes of us */
+		/* writes the head, so the file is a log even if the tracer dies */
+		rc = log_flush(x.log, &e);
 	x.events = ebpf_events_new(x.rules, write_record, &x);
 	if (r->mode == TRACE_SUMS)
 		x.sums = new_sums(&x);

@@ -1,4 +1,4 @@
-/* The in-kernel tracer's inside. */
+/* Internals of the in-kernel tracer. */
 #ifndef CULPRIT_DIAG_CAPTURE_EBPF_EBPF_H
 #define CULPRIT_DIAG_CAPTURE_EBPF_EBPF_H
 
@@ -8,40 +8,39 @@
 
 extern const char ebpf_arch[];
 
-/* 'may_miss': a path that is not there matches only calls that name it; else it is -ENOENT. '*out'
- * is of no use in case of errors. */
+/* 'may_miss': a missing path matches only calls that name it; else it is -ENOENT. '*out' is
+ * undefined after errors. */
 int filter_fill(const struct choice *c, bool may_miss, struct filter *out, struct err *e);
 
-/* Why the programs were not loaded. Begin with all zero. */
+/* Why the programs were not loaded. All zero at first. */
 struct refusal {
 	char first[256]; /* libbpf's first warning: others follow from it */
 	char program[64];
-	char verifier[512]; /* its last lines */
+	char verifier[512]; /* the verifier's last lines */
 };
 
-/* A warning of libbpf, printed while it loads. */
+/* Adds a warning that libbpf prints while loading. */
 void refusal_add(struct refusal *r, const char *warning);
 
-/* -ENOMEM, or -EOPNOTSUPP, in words. 'rc' is what loading returned. */
+/* Explains the refusal: -ENOMEM or -EOPNOTSUPP. 'rc' is the result of loading. */
 int refusal_say(const struct refusal *r, int rc, struct err *e);
 
 void rules_fill(const struct trace_request *r, struct call_rule rules[RULES]);
 void rules_async(uint16_t calls[ASYNC_CALLS]);
 
 /*
- * Events to records. They may be cut short or make no sense: what does not hold together is
- * dropped.
+ * Events to records. Events may be truncated or invalid: inconsistent ones are dropped.
  */
 struct ebpf_events;
 
-/* Takes a record; it is valid until the function returns. */
+/* Receives a record, which is valid until the function returns. */
 typedef void (*record_fn)(void *ctx, struct record *rec);
 
 /* 'rules' must outlive it. NULL: out of memory. */
 struct ebpf_events *ebpf_events_new(const struct call_rule *rules, record_fn fn, void *ctx);
 void ebpf_events_free(struct ebpf_events *x);
 
-/* Descriptors that were another file than the events had said, so far. */
+/* Descriptors so far that were another file than earlier events said. */
 uint64_t events_corrected(const struct ebpf_events *x);
 
 /* CLOCK_REALTIME minus CLOCK_MONOTONIC, from now on. */
@@ -50,20 +49,20 @@ void events_clock(struct ebpf_events *x, int64_t offset_ns);
 /* 0, or -ENOMEM. */
 int events_feed(struct ebpf_events *x, const struct ev *ev, uint32_t size);
 
-/* A RECORD_LOST of 'count'. */
+/* Emits a RECORD_LOST of 'count'. */
 void events_lost(struct ebpf_events *x, uint32_t cpu, uint64_t count, uint64_t at_ns);
 
-/* Writes what was held back. */
+/* Emits records that were held back. */
 void events_end(struct ebpf_events *x);
 
-/* An asynchronous operation that has no result: its process ended, or the tracer leaves. */
+/* Emits an asynchronous operation without a result: its process ended, or the tracer detaches. */
 void events_async(struct ebpf_events *x, const struct async_op *op, int64_t end_ns);
 
-/* What a descriptor is, from its event: kind, path (into 'path'), addresses; not the tag. False:
- * makes no sense. */
+/* Describes a descriptor from its event: kind, path (into 'path'), addresses; not the tag. False:
+ * invalid. */
 bool describe_fd(const struct ev_fd *ev, uint32_t size, struct record_fd *f, char path[4096 + 256]);
 
-/* When this log first met the file: 'now_ns' if it is the first time. */
+/* When this log first saw the file: 'now_ns' if it is the first time. */
 struct first_seen;
 struct first_seen *first_seen_new(void); /* NULL: out of memory */
 void first_seen_free(struct first_seen *s);
@@ -76,23 +75,23 @@ int64_t first_seen_ns(
 struct sums;
 
 struct sums_spec {
-	int sums_fd, messages_fd, pollers_fd; /* of the maps; they stay the caller's */
+	int sums_fd, messages_fd, pollers_fd; /* of the maps; the caller keeps owning them */
 	int cpus;
-	uint64_t bulk_above; /* as trace_request has them */
+	uint64_t bulk_above; /* as in trace_request */
 	uint32_t bulk_header;
 	record_fn fn;
 	void *ctx;
 };
 
-/* '*spec' is copied. NULL: out of memory. */
+/* Copies '*spec'. NULL: out of memory. */
 struct sums *sums_new(const struct sums_spec *spec);
 void sums_free(struct sums *s);
 
-/* Writes and forgets the seconds that are over at 'now_ns' (CLOCK_REALTIME; INT64_MAX: all). 0, or
- * -ENOMEM. */
+/* Emits and deletes the sums of seconds that have ended at 'now_ns' (CLOCK_REALTIME; INT64_MAX:
+ * all). 0, or -ENOMEM. */
 int sums_read(struct sums *s, int64_t now_ns);
 
-/* The messages of a process that has ended (0: of all): counted if they are whole. */
+/* Ends the messages of a process that has ended (0: of all): counts whole ones. */
 void sums_end_messages(struct sums *s, uint32_t pid, int64_t clock_ns);
 
 #endif

@@ -24,8 +24,8 @@ struct event_process {
 
 struct event_thread {
 	uint32_t pid;
-	char *paths;                 /* of the call that it is in; or NULL */
-	uint32_t path2;              /* where the second begins, 0: none */
+	char *paths;                 /* of its current call; or NULL */
+	uint32_t path2;              /* place of the second path, 0: none */
 	struct record_signal signal; /* may be its end: written when that is known; signo 0: none */
 };
 
@@ -34,17 +34,17 @@ struct ebpf_events {
 	record_fn fn;
 	void *ctx;
 	int64_t offset_ns;
-	uint64_t base_ns; /* seq counts from here */
+	uint64_t base_ns; /* base of seq */
 	struct fdtable *fds;
 	struct first_seen *seen;
 	struct event_thread **thread; /* by number */
 	struct event_process **process;
 	uint32_t top; /* highest number so far */
-	/* What descriptors meant before, the last ones: a call that is still in progress is about
-	 * that. The paths are ours. */
+	/* The last previous meanings of descriptors, for calls still in progress. We own the
+	 * paths. */
 	struct fd_state former[FORMER];
 	uint32_t n_former;
-	uint64_t corrected; /* descriptors that were another file than the events had said */
+	uint64_t corrected; /* descriptors that were another file than earlier events said */
 	char path[PARTS_MAX + 256];
 };
 
@@ -57,7 +57,7 @@ struct ebpf_events *ebpf_events_new(const struct call_rule *rules, record_fn fn,
 	x->rules = rules;
 	x->fn = fn;
 	x->ctx = ctx;
-	/* Untouched pages of these cost nothing. */
+	/* Untouched pages of these use no memory. */
 	x->thread = calloc(MAX_PID, sizeof(struct event_thread *));
 	x->process = calloc(MAX_PID, sizeof(struct event_process *));
 	x->fds = fdtable_new();
@@ -248,8 +248,8 @@ static void range_add(void *ctx, const struct fd_state *s)
 	r->fd[r->n++] = s->now.fd;
 }
 
-/* A number that was closed may have been given to another file, and that been recorded, before the
- * call that closed it has ended: what is newer than the call's start stays. */
+/* A closed number may have been given to another file, and that been recorded, before the closing
+ * call has ended: a descriptor that is newer than the call's start stays. */
 static int feed_closes(struct ebpf_events *x, const struct ev_call *ev, uint8_t action)
 {
 	struct range r = {.before_ns = real_ns(x, ev->start_ns)};
@@ -283,8 +283,8 @@ static void mark_file(struct ebpf_events *x, uint32_t pid, int32_t fd, uint32_t 
 		s->mark = file;
 }
 
-/* The descriptor was another file, which this call is about, when it began: the log says so before
- * it, and what the descriptor is now behind it. */
+/* The call is about another file, which its descriptor meant when the call began: writes that
+ * meaning before the call, and the present meaning after it. */
 static int emit_about(struct ebpf_events *x, struct record *rec, const struct fd_state *then)
 {
 	struct record before = {.type = RECORD_FD, .fd = then->now}, after = {.type = RECORD_FD};
@@ -310,7 +310,7 @@ static int emit_about(struct ebpf_events *x, struct record *rec, const struct fd
 	return rc;
 }
 
-/* A call has ended, which may be about what its descriptor no longer is. */
+/* Writes a call that has ended, whose descriptor may have changed since. */
 static int emit_call(struct ebpf_events *x, struct record *rec, const struct ev_call *ev)
 {
 	const int at = ev->nr < RULES && ev->file ? x->rules[ev->nr].fd : -1;
@@ -327,7 +327,7 @@ static int emit_call(struct ebpf_events *x, struct record *rec, const struct ev_
 	return emit(x, rec);
 }
 
-/* What a call of a log of flows has besides. */
+/* Adds the data of a log of flows to a call. */
 static void flow_of(struct record_call *c, const struct ev_flow *ev, uint32_t size)
 {
 	if (size < FLOW_BARE)
@@ -443,7 +443,7 @@ void events_async(struct ebpf_events *x, const struct async_op *op, int64_t end_
 	emit(x, &rec);
 }
 
-/* Is it what the log's table has already? */
+/* Does the log's table already have this meaning? */
 static bool events_is_known(
 	const struct fd_state *s, const struct ev_fd *ev, const struct record_fd *f)
 {
@@ -521,7 +521,7 @@ static void events_forget(struct ebpf_events *x, uint32_t tid)
 	}
 }
 
-/* How the thread ends is known now, and so whether a signal was the end of the process. */
+/* The thread's end is known now, and so whether a signal was the end of the process. */
 static int flush_fatal(
 	struct ebpf_events *x, const struct ev *ev, struct event_thread *t, int status)
 {
@@ -536,7 +536,8 @@ static int flush_fatal(
 	return rc < 0 ? rc : flush_signal(x, t, true);
 }
 
-/* A leader that has ended is there until the last thread has, which is when the process ends. */
+/* A leader that has ended remains until the last thread has ended, which is the end of the
+ * process. */
 static int feed_exit(struct ebpf_events *x, const struct ev_process *ev)
 {
 	struct event_thread *t = thread_get(x, &ev->h);
@@ -577,7 +578,7 @@ static int feed_process(struct ebpf_events *x, const struct ev_process *ev, uint
 		return feed_exit(x, ev);
 	if (ev->h.type == EV_EXEC && ev->former != ev->h.tid && ev->former < MAX_PID &&
 		x->thread[ev->former] && x->thread[ev->former]->pid == ev->h.pid) {
-		/* The thread has the leader's number now; the leader has ended before. */
+		/* The thread has the leader's number now; the leader has already ended. */
 		rc = process_record(x, &ev->h, PROCESS_EXIT, ev->former, 0, 0, "");
 		if (x->thread[ev->h.tid]) {
 			thread_drop(x, ev->h.tid);
@@ -623,7 +624,7 @@ int events_feed(struct ebpf_events *x, const struct ev *ev, uint32_t size)
 		return 0;
 	t = x->thread[ev->tid];
 	if (t && t->pid != ev->pid) {
-		/* Its end was lost, and the number has been given again. */
+		/* Its end was lost, and the number was reused. */
 		events_forget(x, ev->tid);
 		t = NULL;
 	}

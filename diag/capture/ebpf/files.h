@@ -1,5 +1,4 @@
-/* What descriptors mean: read from the kernel's own tables, at the moment that a call has changed
- * one. */
+/* Reads the meaning of descriptors from the kernel's tables, right after a call has changed one. */
 #ifndef CULPRIT_DIAG_CAPTURE_EBPF_FILES_H
 #define CULPRIT_DIAG_CAPTURE_EBPF_FILES_H
 
@@ -19,7 +18,7 @@ static __always_inline struct file *file_at(struct files_struct *files, u32 fd)
 	return file;
 }
 
-/* So, of a task that the verifier knows: its loads cost a tenth of a helper's. */
+/* The same for a task known to the verifier, whose loads cost a tenth of a helper's. */
 static __always_inline struct file *open_file(struct task_struct *task, u32 fd)
 {
 	struct files_struct *files = task->files;
@@ -39,8 +38,8 @@ static __always_inline u64 *described_at(u32 pid, u32 fd)
 	return bpf_map_lookup_elem(&described, &place);
 }
 
-/* An open file of a process's descriptor: never 0. The name is part of it, since a file may have
- * several. */
+/* Identifies an open file of a process's descriptor: never 0. Includes the name, since a file may
+ * have several. */
 static __always_inline u64 identity(struct file *file, u32 pid, u32 fd)
 {
 	struct inode *inode = BPF_CORE_READ(file, f_inode);
@@ -75,8 +74,7 @@ static __always_inline struct mount *mount_of(struct vfsmount *mnt)
 	return (void *)mnt - bpf_core_field_offset(struct mount, mnt);
 }
 
-/* One step up from w->dentry: over a mount, or to the parent, of which the name is put into the
- * event. */
+/* One step up from w->dentry: over a mount, or to the parent, whose name is added to the event. */
 static long walk_step(u32 i, void *ctx)
 {
 	struct walk *w = ctx;
@@ -206,8 +204,8 @@ static __noinline void put_closed(u32 pid, u32 fd, u64 at_ns, u32 how)
 		forget_fd(pid, fd);
 }
 
-/* Tells the agent that 'fd' of the process is 'file'; paths begin at the root of 'task'. 'how':
- * which scratch, FD_CHECKED, FD_EXPECTED. */
+/* Reports to the agent that 'fd' of the process is 'file'; paths begin at the root of 'task'.
+ * 'how': which scratch, FD_CHECKED, FD_EXPECTED. */
 static __always_inline void put_file(
 	struct task_struct *task, struct file *file, u32 pid, u32 fd, u64 at_ns, u32 how)
 {
@@ -252,7 +250,7 @@ static __always_inline void put_file(
 		*told = 0;
 }
 
-/* Tells the agent what 'fd' of the process is; nothing if it is closed. */
+/* Reports the meaning of 'fd' to the agent, unless it is closed. */
 static __noinline void put_fd(struct task_struct *task, u32 pid, u32 fd, u64 at_ns, u32 how)
 {
 	struct files_struct *files = BPF_CORE_READ(task, files);
@@ -275,8 +273,8 @@ __noinline int describe_again(u32 pid, u32 fd, u32 how)
 	return 0;
 }
 
-/* The current thread uses this descriptor: is it still what the agent was told? Returns which file
- * it is; 0: none. */
+/* The current thread uses this descriptor: does it still have the reported meaning? Returns the
+ * identity of its file; 0: none. */
 static __always_inline u64 check_fd(struct task_struct *task, u32 pid, u32 fd, u32 how)
 {
 	struct file *file;
@@ -301,7 +299,7 @@ static __noinline void check_file(struct task_struct *task, struct file *file, u
 		put_file(task, file, pid, fd, bpf_ktime_get_ns(), FD_CHECKED | FD_EXPECTED);
 }
 
-/* Descriptors that came through a socket. */
+/* Descriptors received through a socket. */
 struct user_msghdr {
 	void *name;
 	u64 namelen;
@@ -362,7 +360,7 @@ static long rights_message(u32 i, void *ctx)
 	return 0;
 }
 
-/* Of an array of 'n' struct mmsghdr, which begin with a msghdr. */
+/* For an array of 'n' struct mmsghdr, which begin with a msghdr. */
 static __noinline void put_rights(struct task_struct *task, u32 pid, u64 at_ns, u64 messages, u32 n)
 {
 	struct rights r = {.task = task, .pid = pid, .at_ns = at_ns, .next = messages};

@@ -1,4 +1,4 @@
-/* A choice as the programs have it. */
+/* Converts a selection of calls to the form of the programs. */
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -20,7 +20,7 @@ SAME(KIND_FUSE, CHOICE_FUSE);
 SAME(KIND_METADATA, CHOICE_METADATA);
 SAME(KIND_OTHER, CHOICE_OTHER);
 
-/* Told by its file, whatever name that is reached by. */
+/* A path is identified by its file, so it matches under any name. */
 static int fill_prefix(
 	struct prefix *p, char text[PREFIX_MAX], const char *path, bool may_miss, struct err *e)
 {

@@ -1,12 +1,12 @@
-/* When a file was first seen (the file tag of Esteves et al. 2023). Device and inode number are
- * reused after a file is removed. The generation, which a file system sets anew for every use of an
- * inode, distinguishes the uses. */
+/* Remembers when a file was first seen (the file tag of Esteves et al. 2023). Device and inode
+ * number are reused after a file is removed. The generation, which a file system sets anew for
+ * every use of an inode, distinguishes the uses. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "diag/capture/ebpf/ebpf.h"
 
-/* Begins anew when it is full: bounded memory is worth more than the tags of files long gone. */
+/* Restarts when full: bounded memory matters more than the tags of old files. */
 enum { SLOTS = 1 << 17, MOST = SLOTS / 4 * 3 };
 
 struct first_seen {

@@ -1,10 +1,10 @@
 /*
- * What a log of flows tells of a call besides: the position in its connection's byte stream, and
+ * Additional data of a call in a log of flows: the position in its connection's byte stream, and
  * the first bytes that it moved.
  *
  * The socket is looked up when the call begins, as the call itself does: its descriptor may mean
- * another one when the call ends. If another thread has closed it by then, its memory may be in
- * other use: reads by address are safe, and give no position or one that fits no stream.
+ * another one when the call ends. If another thread has closed the socket by then, its memory may
+ * be reused: reads by address are safe, and give no position or one that fits no stream.
  */
 #ifndef CULPRIT_DIAG_CAPTURE_EBPF_FLOW_H
 #define CULPRIT_DIAG_CAPTURE_EBPF_FLOW_H
@@ -13,9 +13,9 @@
 
 enum flow_end { END_NONE, END_SEND, END_RECEIVE, END_FUSE };
 
-enum { HEAD_BUFFERS = 8 /* of a vector that a head is gathered from */ };
+enum { HEAD_BUFFERS = 8 /* buffers of a vector that a head is gathered from */ };
 
-/* Takes note of what a call that moves bytes moves them on: its first descriptor's inode. */
+/* Notes the object that a call moves bytes on: its first descriptor's inode. */
 static __always_inline void flow_note(struct traced_thread *t,
 	const volatile struct call_rule *rule, struct file *file, struct inode *inode, u16 mode)
 {
@@ -27,7 +27,7 @@ static __always_inline void flow_note(struct traced_thread *t,
 	}
 }
 
-/* sendfile and splice: the second descriptor, where the bytes go. */
+/* sendfile and splice: the second descriptor, to which the bytes go. */
 static __always_inline void flow_note_target(
 	struct task_struct *task, struct traced_thread *t, const volatile struct call_rule *rule)
 {
@@ -39,7 +39,7 @@ static __always_inline void flow_note_target(
 	t->end = END_SEND;
 }
 
-/* A TCP socket whose bytes are those of its calls: not of TLS in the kernel and the like. */
+/* A TCP socket whose bytes are those of its calls: not one with TLS in the kernel or similar. */
 static __always_inline struct tcp_sock *flow_tcp(u64 address)
 {
 	struct socket *socket = (struct socket *)address;
@@ -56,8 +56,8 @@ static __always_inline struct tcp_sock *flow_tcp(u64 address)
 	return (struct tcp_sock *)sk;
 }
 
-/* Sequence number behind the last byte that was sent, or received. The end of the stream (FIN) has
- * its own number; it is taken with the last byte, if it is there by then. */
+/* Sequence number after the last byte sent or received. The end of the stream (FIN) has its own
+ * number, which counts with the last byte if it has arrived by then. */
 static __always_inline u32 flow_position(struct tcp_sock *tcp, u8 end)
 {
 	u32 position;
@@ -71,7 +71,7 @@ static __always_inline u32 flow_position(struct tcp_sock *tcp, u8 end)
 	return position;
 }
 
-/* Flags of a call that receives; 0 of one that has none. */
+/* Flags of a receiving call; 0 for a call without flags. */
 static __always_inline u32 flow_flags(
 	struct traced_thread *t, const volatile struct call_rule *rule)
 {
@@ -108,7 +108,7 @@ static long gather_step(u32 i, void *ctx)
 	return gather_from(g, buffer[0], buffer[1]);
 }
 
-/* The first bytes that a call has moved, FLOW_HEAD at most. */
+/* Copies the first bytes that a call has moved, at most FLOW_HEAD. */
 static __noinline void flow_head(struct traced_thread *t, u32 kind, s64 moved, struct gather *g)
 {
 	u64 vector[2] = {t->args[1], t->args[2]};
@@ -119,7 +119,7 @@ static __noinline void flow_head(struct traced_thread *t, u32 kind, s64 moved, s
 		gather_from(g, vector[0], g->want);
 		return;
 	}
-	/* struct msghdr of 64 bits: the vector's address at byte 16, its length behind it. */
+	/* 64-bit struct msghdr: the vector's address is at byte 16, followed by its length. */
 	if (kind == ASKED_HEADER &&
 		bpf_probe_read_user(vector, sizeof(vector), (void *)(t->args[1] + 16)) < 0)
 		return;
@@ -134,7 +134,7 @@ struct flow_told {
 	struct gather g; /* 'at' bytes of it */
 };
 
-/* What is to be told of a call that has moved 'result' bytes on its 'end'. False: nothing. */
+/* Collects the data of a call that has moved 'result' bytes on its 'end'. False: none. */
 static __always_inline bool flow_of(struct traced_thread *t, s64 result, struct flow_told *f)
 {
 	u32 nr = t->nr, flags;

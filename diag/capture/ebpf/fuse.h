@@ -1,12 +1,12 @@
-/* Requests of the kernel's FUSE client that traced threads make. The tracepoints are of Linux 6.10;
- * before 6.18 a request has no 'unique' yet when it begins. */
+/* Requests of the kernel's FUSE client that traced threads make. The tracepoints exist since Linux
+ * 6.10; before 6.18 a request has no 'unique' yet when it begins. */
 #ifndef CULPRIT_DIAG_CAPTURE_EBPF_FUSE_H
 #define CULPRIT_DIAG_CAPTURE_EBPF_FUSE_H
 
 #include "diag/capture/ebpf/maps.h"
 
-/* Requests under way, by address; the value is 'unique'. An address may be given to another request
- * whose beginning was not seen. */
+/* Pending requests by address; the value is 'unique'. An address may be reused by a request whose
+ * beginning was not seen. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 1); /* more in mode flow: set before load */
@@ -14,15 +14,15 @@ struct {
 	__type(value, u64);
 } fuse_requests SEC(".maps");
 
-/* Does the current thread send a request of its own? When too many are under way, the thread that
- * ends one sends the next, which may be another thread's. */
+/* Does the current thread send a request that it made itself? When too many are pending, the thread
+ * that ends one sends the next, which may be another thread's. */
 static __always_inline bool fuse_is_own(struct task_struct *task, const struct fuse_req *req)
 {
 	u32 pid = BPF_CORE_READ(req, in.h.pid), at, nr = 0;
 	struct pid *own = task->thread_pid;
 
 	if (!pid || !own)
-		return true; /* of the kernel, for this thread */
+		return true; /* made by the kernel, for this thread */
 	at = bpf_core_field_offset(struct pid, numbers) +
 		BPF_CORE_READ(req, fm, fc, pid_ns, level) * bpf_core_type_size(struct upid);
 	bpf_probe_read_kernel(

@@ -1,7 +1,7 @@
 /*
- * What the programs read of the kernel: names and types alone. Where each field lies is found out
- * when they are loaded (CO-RE), so that the build needs no kernel's BTF and the binary runs on
- * other kernels. Structures hold the few fields that are used.
+ * The kernel's structures that the programs read: only names and types. The place of each field is
+ * resolved at load time (CO-RE), so the build needs no kernel BTF and the binary runs on other
+ * kernels. Structures have only the fields that are used.
  */
 #ifndef CULPRIT_DIAG_CAPTURE_EBPF_KERNEL_H
 #define CULPRIT_DIAG_CAPTURE_EBPF_KERNEL_H
@@ -196,7 +196,7 @@ struct io_kiocb {
 	struct io_cqe cqe;
 };
 
-/* What an io_kiocb begins with, by its operation. */
+/* The beginning of an io_kiocb's data, by its operation. */
 struct kiocb {
 	s64 ki_pos;
 };
@@ -279,8 +279,8 @@ enum {
 	SIGNAL_GROUP_EXIT = 4,
 	SIGNAL_SYS = 31,
 	THREAD_COMPAT = 2,  /* x86: TS_COMPAT */
-	IO_WORKER = 0x10,   /* PF_IO_WORKER: io_uring's threads */
-	MAP_SHARING = 1,    /* MAP_SHARED, and in MAP_SHARED_VALIDATE */
+	IO_WORKER = 0x10,   /* PF_IO_WORKER: threads of io_uring */
+	MAP_SHARING = 1,    /* MAP_SHARED, also contained in MAP_SHARED_VALIDATE */
 	MAP_NO_FILE = 0x20, /* MAP_ANONYMOUS */
 	TMPFS = 0x01021994,
 	HUGETLBFS = 0x958458f6,
@@ -291,7 +291,8 @@ enum {
 	TCP_LISTENING = 10,
 	PROTOCOL_TCP = 6,
 	TYPE_STREAM = 1,
-	FLAG_DONE = 1 << 1,        /* of skc_flags, SOCK_DONE: FIN has come, all before it too */
+	/* in skc_flags, SOCK_DONE: FIN has arrived, and all data before it */
+	FLAG_DONE = 1 << 1,
 	DEV_FUSE = 10 << 20 | 229, /* /dev/fuse */
 	ANON_INODES = 0x09041934,
 	AGAIN = 11,

@@ -1,31 +1,32 @@
-/* What the programs share: settings, maps, and how an event gets into the ring of its CPU. */
+/* Shared by the programs: settings, maps, and the way of an event into the ring of its CPU. */
 #ifndef CULPRIT_DIAG_CAPTURE_EBPF_MAPS_H
 #define CULPRIT_DIAG_CAPTURE_EBPF_MAPS_H
 
 #include "diag/capture/ebpf/kernel.h"
 
-/* Constant once loaded: the kernel drops the code that they switch off. */
+/* Constant once loaded: the kernel removes the code that they disable. */
 const volatile struct call_rule rules[RULES];
 /* By IOCB_CMD_*: number of the call that does the same; RULES: none. */
 const volatile u16 async_calls[ASYNC_CALLS];
 const volatile bool sums, has_cgroup, has_tids;
-const volatile bool flow, heads; /* positions and FUSE requests; first bytes, too */
+const volatile bool flow, heads; /* flow: positions and FUSE requests; heads: also first bytes */
 const volatile bool causal;      /* processor times, and peers of Unix sockets */
 const volatile bool filters_on;  /* there is a filter, or may be one later */
-/* Bytes of a ring that calls may fill; the rest is for all other events, which are lost last. */
+/* Bytes of a ring that calls may fill; the rest is reserved for all other events, which are lost
+ * last. */
 const volatile u64 call_room;
-const volatile u64 wake_at; /* bytes in a ring at which the agent is woken; a power of two */
+const volatile u64 wake_at; /* fill level of a ring at which the agent is woken; a power of two */
 
 u32 level; /* of the agent's PID namespace */
 u32 iter_mode;
-bool recording;           /* descriptors are known: calls are recorded from here on */
+bool recording;           /* descriptors are known: calls are recorded from now on */
 u64 live;                 /* threads under trace */
-u64 started;              /* ever */
-u64 missed;               /* threads that could not be traced: no memory */
+u64 started;              /* total */
+u64 missed;               /* threads that could not be traced: out of memory */
 s64 clock_ns;             /* CLOCK_REALTIME minus CLOCK_MONOTONIC */
-u64 unseen[UNSEEN_KINDS]; /* enum unseen of record.h; not the last one, which the agent counts */
-u32 renames;              /* what was decided about files before is to be decided again */
-/* The one in use is filters[filter_at & 1]. The agent fills the other one, then adds one. */
+u64 unseen[UNSEEN_KINDS]; /* enum unseen of record.h, except the last one, which the agent counts */
+u32 renames;              /* earlier decisions about files must be made again */
+/* filters[filter_at & 1] is in use. The agent fills the other one, then increments. */
 struct filter filters[2];
 u32 filter_at;
 u32 n_bias;
@@ -37,31 +38,31 @@ u8 listening[65536];
 struct traced_thread {
 	u32 pid, tid;
 	u8 silent;      /* the command, before its exec */
-	u8 bias;        /* measures the tracer: its calls are no records */
+	u8 bias;        /* measures the tracer: its calls are not recorded */
 	u8 selected;    /* by the filter of threads */
-	u8 in_call;     /* what follows is about the call that it is in */
-	u8 record;      /* the call is selected; else it changes descriptors */
+	u8 in_call;     /* the following fields are about its current call */
+	u8 record;      /* the call is selected; else it only changes descriptors */
 	u8 paths_later; /* the path was not in memory yet */
 	u8 maybe;       /* the call is selected if the file that it opens is */
 	u8 append;      /* writes go to the end of the file */
-	u8 end;         /* enum flow_end: flow, what the call moves bytes on */
-	u8 entered;     /* sys_enter has seen it go into a call; sys_exit clears it */
-	u8 refused;     /* seccomp kept it from entering the call */
+	u8 end;         /* enum flow_end: flow, the object that the call moves bytes on */
+	u8 entered;     /* set by sys_enter, cleared by sys_exit */
+	u8 refused;     /* seccomp refused the call */
 	u8 chosen;      /* by the filter of processes, as of 'judged' */
-	u32 judged;     /* filter_at + 1 then; 0: never */
+	u32 judged;     /* filter_at + 1 at that time; 0: never */
 	u32 nr;
 	u32 file;   /* ev_call.file */
-	u64 socket; /* of it: the kernel's struct socket */
+	u64 socket; /* the kernel's struct socket of the file */
 	u64 start_ns;
 	u64 args[6];
 	s64 offset;
-	/* causal: since when it is on a processor (0: it is not), how long it was before, and how
-	 * long it had been when the call began. */
+	/* causal: since when it is on a processor (0: it is not), its processor time before that,
+	 * and its processor time when the call began. */
 	u64 on_ns, cpu_ns, cpu_enter_ns;
-	u64 polled_ns;      /* when it last waited for descriptors */
-	u64 submit_ns;      /* io_submit: since when its operations are kept; 0: none are */
-	u32 submitted;      /* how many of its list were examined */
-	struct sum_key key; /* sums: what the call counts as */
+	u64 polled_ns;      /* its last wait for descriptors */
+	u64 submit_ns;      /* io_submit: since when its operations are kept; 0: none */
+	u32 submitted;      /* examined operations of its list */
+	struct sum_key key; /* sums: the key of the call */
 };
 
 struct {
@@ -72,7 +73,7 @@ struct {
 } threads SEC(".maps");
 
 /* Processes to attach to, by number; the value is 0 or TARGET_*. A server may have forked one for
- * each of its clients. */
+ * each client. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
@@ -115,11 +116,11 @@ struct {
 } accounts SEC(".maps");
 
 /*
- * What the agent was last told of a descriptor: a mix of process, descriptor and identity of the
- * open file; 0: nothing. A call whose descriptor is another file than that has it described again,
- * however the descriptor came to mean it: through a table shared with another process, io_uring, a
- * 32-bit program, a supervisor of seccomp, or an event that was lost. Descriptors that share a
- * place make each other be described more often, which the agent ignores.
+ * The last meaning of a descriptor reported to the agent: a hash of process, descriptor and
+ * identity of the open file; 0: none. If a call's descriptor is another file, the descriptor is
+ * reported again, however it was changed: through a table shared with another process, io_uring, a
+ * 32-bit program, a supervisor of seccomp, or a lost event. Descriptors that share an entry are
+ * reported more often, which the agent ignores.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -128,8 +129,8 @@ struct {
 	__type(value, u64);
 } described SEC(".maps");
 
-/* Room to build an event of variable size. [1] is the iterators': they, unlike the rest, can be
- * preempted. */
+/* Room to build an event of variable size. [1] is for the iterators, which, unlike the other
+ * programs, can be preempted. */
 struct scratch {
 	union {
 		struct ev_fd fd;
@@ -156,7 +157,7 @@ static __always_inline u32 number_in(struct pid *pid)
 	return nr;
 }
 
-/* As the agent's namespace sees it; 0 for a task outside of it. */
+/* The number in the agent's namespace; 0 for a task outside it. */
 static __always_inline u32 tid_of(struct task_struct *task)
 {
 	struct pid *pid = task->thread_pid;
@@ -198,7 +199,7 @@ static __noinline bool judge_process(struct traced_thread *t, struct filter *f)
 	return false;
 }
 
-/* Is the current thread of a process that the filter wants? */
+/* Is the current thread in a process that the filter selects? */
 static __always_inline bool is_chosen(struct traced_thread *t)
 {
 	struct filter *f = filter_now();
@@ -224,9 +225,9 @@ static __always_inline bool is_followed(struct traced_thread *t)
 		(!has_cgroup || bpf_current_task_under_cgroup(&cgroups, 0) == 1);
 }
 
-/* The agent is woken when the ring holds wake_at bytes, and again at each eighth of it above: an
- * event between the question how many there are and this one's place may have hidden the first
- * time. What an event takes is longer than itself by a header, and rounded. */
+/* The agent is woken when the ring holds wake_at bytes, and again at each eighth above that,
+ * because an event between the query of the fill level and the reservation may have hidden the
+ * first time. An event takes more than its size: a header and rounding. */
 static __always_inline u64 wake_flags(u64 before, u64 size)
 {
 	u64 after = before + ((size + BPF_RINGBUF_HDR_SZ + 7) & ~7ull), step = wake_at / 8;
@@ -271,10 +272,10 @@ static __always_inline void head(struct ev *h, u8 type, u64 at_ns, u32 pid, u32 
 	h->cpu = bpf_get_smp_processor_id();
 }
 
-/* Room for a call's event in this processor's ring, and how to submit it; NULL: there is none,
- * which is counted. 'size' is constant: the verifier must know. NULL is returned where it is found:
- * before Linux 6.2 the verifier does not carry the result of a null test over to a second one, and
- * takes the record for one that is never submitted. */
+/* Reserves room for a call's event in this processor's ring, and returns how to submit it; NULL: no
+ * room, which is counted. 'size' is constant, as the verifier requires. NULL is returned right
+ * where it is found: before Linux 6.2 the verifier does not carry the result of a null test over to
+ * a second one, and takes the record as never submitted. */
 static __always_inline void *call_place(struct account *a, const u64 size, u64 *wake)
 {
 	void *ring = own_ring(), *e;
@@ -292,8 +293,8 @@ static __always_inline void *call_place(struct account *a, const u64 size, u64 *
 	return e;
 }
 
-/* Everything but calls: it may use the room that calls leave, so that it is lost last. False: it is
- * lost. */
+/* Emits any event except calls: may use the room that calls leave free, so that it is lost last.
+ * False: lost. */
 static __always_inline bool put(struct ev *h, u64 size, u64 more)
 {
 	struct account *a = account();

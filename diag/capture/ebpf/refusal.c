@@ -1,4 +1,4 @@
-/* Why the kernel did not load the programs, from what libbpf prints. */
+/* Explains why the kernel did not load the programs, from the output of libbpf. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,9 +9,9 @@
 #define LOG_ENDS "-- END PROG LOAD LOG --"
 #define PROGRAM_BEGINS "libbpf: prog '"
 
-enum { LINES = 2 }; /* the verifier's last ones: the instruction, and what is wrong with it */
+enum { LINES = 2 }; /* the verifier's last lines: the instruction and the mistake */
 
-/* The last lines of the verifier's log as one; source lines and statistics are left out. */
+/* Joins the last lines of the verifier's log, without source lines and statistics. */
 static void keep_log(struct refusal *r, const char *log)
 {
 	const char *end = strstr(log, LOG_ENDS), *lines[LINES] = {NULL};

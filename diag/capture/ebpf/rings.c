@@ -1,4 +1,4 @@
-/* Merges the per-CPU ring buffers into one stream, ordered by when events ended. */
+/* Merges the per-CPU ring buffers into one stream, ordered by event completion. */
 #include "diag/capture/ebpf/rings.h"
 
 #include <errno.h>
@@ -9,27 +9,27 @@
 
 #include <bpf/bpf.h>
 
-/* libbpf's own reader goes from ring to ring and knows no order among them; the layout is the
+/* libbpf's own reader goes from ring to ring without any order between them; the layout is the
  * kernel's interface. */
 struct ring {
 	int fd;
 	uint64_t *consumer;       /* a page that we write */
-	const uint64_t *producer; /* a page of the kernel's, and behind it the data, twice */
+	const uint64_t *producer; /* a page of the kernel, followed by the data, mapped twice */
 	const uint8_t *data;
-	uint64_t at, end; /* what is to be read, as of the last look */
-	uint64_t next_ns; /* when the event at 'at' had ended; UINT64_MAX: there is none */
+	uint64_t at, end; /* unread part, as of the last look */
+	uint64_t next_ns; /* end of the event at 'at'; UINT64_MAX: no event */
 };
 
 struct rings {
 	int n, epoll;
 	uint32_t bytes;
 	size_t page;
-	struct ring *last; /* whose event is in the caller's hands */
+	struct ring *last; /* ring of the event in the caller's hands */
 	uint64_t last_size;
 	struct ring ring[];
 };
 
-/* The kernel is told no sooner: it is a cache line that the programs read. */
+/* The consumer position is in a cache line that the programs read, so it is written rarely. */
 enum { RELEASE_BYTES = 1 << 16 };
 
 static int ring_open(struct rings *r, struct ring *ring, int outer_fd, uint32_t cpu)
@@ -111,7 +111,7 @@ static uint64_t rounded(uint32_t size)
 	return (size + BPF_RINGBUF_HDR_SZ + 7ull) & ~7ull;
 }
 
-/* Looks what the ring has to give next. */
+/* Looks for the ring's next event. */
 static void rings_look(const struct rings *r, struct ring *ring)
 {
 	ring->next_ns = UINT64_MAX;

@@ -1,5 +1,5 @@
 /*
- * The kernel's ring buffers, one a CPU, read as one: in the order in which events had ended.
+ * Merges the per-CPU ring buffers into one stream ordered by event completion.
  */
 #ifndef CULPRIT_DIAG_CAPTURE_EBPF_RINGS_H
 #define CULPRIT_DIAG_CAPTURE_EBPF_RINGS_H
@@ -14,15 +14,15 @@ struct rings;
 int rings_new(int outer_fd, int cpus, uint32_t bytes, struct rings **out, struct err *e);
 void rings_free(struct rings *r);
 
-/* The next event and its size, or NULL: there is none that had ended by 'until_ns'
- * (CLOCK_MONOTONIC). Valid until the next call. */
+/* The next event and its size, or NULL: no event had ended by 'until_ns' (CLOCK_MONOTONIC). Valid
+ * until the next call. */
 const struct ev *rings_next(struct rings *r, uint64_t until_ns, uint32_t *size);
 
-/* Gives what was read back to the kernel; rings_next does so now and then. */
+/* Returns the read part to the kernel; rings_next does so now and then. */
 void rings_release(struct rings *r);
 
-/* Waits until a ring is filled to where the programs wake us, a signal comes, or 'timeout_ms' (-1:
- * none) has ended. */
+/* Waits until a ring is filled up to the wake mark, a signal comes, or 'timeout_ms' (-1: none) has
+ * passed. */
 void rings_wait(struct rings *r, int timeout_ms);
 
 /* Is a ring filled beyond 'bytes'? */

@@ -1,4 +1,4 @@
-/* What the programs are to do with each call, from what diag/record/calls.h knows about it. */
+/* Makes the programs' rules for each call from the table in diag/record/calls.h. */
 #include <linux/aio_abi.h>
 #include <string.h>
 
@@ -53,7 +53,7 @@ static uint8_t asked_of(const char *name)
 	return !strcmp(name, "recvmsg") ? ASKED_HEADER : ASKED_NONE;
 }
 
-/* Where the bytes are that a call moves. Of preadv2 and pwritev2 as well: they work on sockets. */
+/* Where the bytes are that a call moves. Also for preadv2 and pwritev2, which work on sockets. */
 static uint8_t buffer_of(const char *name)
 {
 	static const char *const lengths[] = {"read", "write", "recvfrom", "sendto", NULL};
@@ -72,7 +72,7 @@ static uint8_t buffer_of(const char *name)
 	return ASKED_NONE;
 }
 
-/* What a call is whatever its descriptor is; 0: that says it. */
+/* The kind of a call that does not depend on its descriptor; 0: it does. */
 static uint8_t rules_kind_of(const struct call_info *info)
 {
 	static const char *const sockets[] = {"socket", "socketpair", NULL};
@@ -90,8 +90,8 @@ static uint8_t rules_kind_of(const struct call_info *info)
 	return info->fd < 0 ? KIND_OTHER : 0;
 }
 
-/* Letters of the arguments: n is a path, F before it a folder, q a position; p off... points to
- * one. */
+/* Letters of the arguments: n is a path, F before it a folder, q an offset; p off... points to an
+ * offset. */
 static void read_args(const struct call_info *info, struct call_rule *rule)
 {
 	const char *at = info->args;

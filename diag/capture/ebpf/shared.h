@@ -1,5 +1,5 @@
 /*
- * What the programs in the kernel and the agent say to each other. Every event begins with struct
+ * The interface between the programs in the kernel and the agent. Every event begins with struct
  * ev; times are CLOCK_MONOTONIC. Process and thread numbers are those of the agent's PID namespace.
  */
 #ifndef CULPRIT_DIAG_CAPTURE_EBPF_SHARED_H
@@ -35,56 +35,57 @@ typedef int64_t s64;
 #endif
 
 enum {
-	RULES = 512,       /* call numbers are below it */
+	RULES = 512,       /* limit of call numbers */
 	PARTS_MAX = 4096,  /* bytes of a path */
 	PARTS_DEPTH = 128, /* folders and mounts that a path may go through */
 	BIAS_CALLS = 200,
-	DESCRIBED = 1 << 16,   /* places for descriptors */
+	DESCRIBED = 1 << 16,   /* entries for descriptors */
 	FIXED_FILES = 1 << 30, /* RECORD_FIXED_FILES */
 	NR_FOREIGN = (int)0x80000000,
 };
 
-/* What a call does to descriptors: as in diag/capture/ptrace/fds.c. */
+/* The effect of a call on descriptors: as in diag/capture/ptrace/fds.c. */
 enum fd_action {
 	ACT_NONE,
 	ACT_RESULT,     /* the result is a new descriptor */
-	ACT_PAIR,       /* a pointer to two new ones: argument 0 */
+	ACT_PAIR,       /* argument 0 points to two new descriptors */
 	ACT_SOCKETPAIR, /* argument 3 */
 	ACT_CLOSE,
 	ACT_CLOSE_RANGE,
 	ACT_FCNTL,
-	ACT_BIND, /* and connect: the descriptor has another address now */
+	ACT_BIND, /* and connect: the descriptor has a new address */
 	ACT_CONNECT,
-	ACT_RECVMSG, /* may bring descriptors along */
+	ACT_RECVMSG, /* may receive descriptors */
 	ACT_RECVMMSG,
 	ACT_SUBMIT, /* asynchronous operations: async.h */
 	ACT_REAP,
 	ACT_DESTROY,
-	ACT_RING, /* io_uring_enter, where its operations are not seen */
+	ACT_RING, /* io_uring_enter, if its operations are not seen */
 	ACT_MAP,  /* mmap */
 };
 
-/* Where a call that reads says how much it asks for: nowhere, its third argument, a vector of
- * buffers, a message header that has one. MESSAGES: it tells what it moved, in each message. */
+/* Where a reading call has the length that it asks for: nowhere, its third argument, a vector of
+ * buffers, or a message header with a vector. MESSAGES: each message has the number of bytes
+ * moved. */
 enum asked_kind { ASKED_NONE, ASKED_LENGTH, ASKED_VECTOR, ASKED_HEADER, ASKED_MESSAGES };
 
 enum offset_kind { OFFSET_NONE, OFFSET_POSITION, OFFSET_ARGUMENT, OFFSET_POINTER, OFFSET_SEEK };
 
-/* What is to be done with a call; one a number, constant once the programs are loaded. */
+/* How to handle a call; one rule for each number, constant after loading. */
 struct call_rule {
 	u8 selected;
 	u8 action; /* enum fd_action */
 	u8 class;  /* enum call_class */
 	u8 offset; /* enum offset_kind */
-	s8 fd;     /* index of the argument, or -1, as the following */
+	s8 fd;     /* index of the argument, or -1; likewise the following */
 	s8 offset_arg;
 	s8 path, path2;
 	s8 dir, dir2; /* descriptors that the paths are relative to */
-	s8 flags;     /* of recv*: MSG_PEEK may be in it */
+	s8 flags;     /* of recv*: may contain MSG_PEEK */
 	u8 asked;     /* enum asked_kind */
-	s8 fd2;       /* COPY: where the bytes go */
-	u8 buffer;    /* enum asked_kind: where the bytes are that it moves */
-	u8 kind;      /* enum choice_kind; 0: what its descriptor says */
+	s8 fd2;       /* COPY: the target of the bytes */
+	u8 buffer;    /* enum asked_kind: place of the bytes that it moves */
+	u8 kind;      /* enum choice_kind; 0: depends on its descriptor */
 	u8 pad;
 };
 
@@ -102,9 +103,9 @@ enum ev_type {
 };
 
 struct ev {
-	u64 at_ns; /* when it had ended: the order of records */
+	u64 at_ns; /* end of the event, the order of records */
 	u32 pid, tid;
-	u32 lost; /* events lost on this CPU since the one before */
+	u32 lost; /* events lost on this CPU since the previous one */
 	u8 type, flags;
 	u16 cpu;
 };
@@ -114,7 +115,7 @@ enum {
 	EV_SILENT = 2, /* not selected, but it changes descriptors */
 	EV_POSITIONED = 4,
 	EV_TIMED = 8,
-	EV_REFUSED = 16, /* a filter of seccomp kept it from the kernel, whatever its result says */
+	EV_REFUSED = 16, /* a seccomp filter refused it, regardless of its result */
 };
 
 struct ev_call {
@@ -124,13 +125,13 @@ struct ev_call {
 	s64 result, offset;
 	u32 nr, asked;
 	u64 cpu_ns, cpu_call_ns; /* as in record_call; 0: not recorded */
-	u32 file, pad; /* ev_fd.file of its descriptor when it began; 0: not known, or none */
+	u32 file, pad; /* ev_fd.file of its descriptor when it began; 0: unknown, or none */
 };
 
 enum { FLOW_HEAD = 32 /* RECORD_HEAD */ };
 
-/* A call that moved bytes on a TCP socket or /dev/fuse, in a log of flows; an EV_CALL, too. Without
- * a head it ends before that. */
+/* A call that moved bytes on a TCP socket or /dev/fuse, in a log of flows; begins like an EV_CALL.
+ * Without a head it ends before the head. */
 struct ev_flow {
 	struct ev_call c;
 	u32 position; /* with EV_POSITIONED */
@@ -144,25 +145,24 @@ enum { FLOW_BARE = sizeof(struct ev_flow) - FLOW_HEAD };
 struct ev_paths {
 	struct ev h;
 	u32 size[2]; /* with NUL; 0: none */
-	char text[]; /* one behind the other */
+	char text[]; /* one after the other */
 };
 
 enum {
 	FD_GONE = 1,   /* unlinked */
 	FD_PSEUDO = 2, /* no path, a name */
 	FD_CUT = 4,
-	FD_CHECKED = 8,   /* no call of this thread has changed it, as far as its events say */
-	FD_CLOSED = 16,   /* it is not open: only with FD_CHECKED */
-	FD_EXPECTED = 32, /* the end of a request told of the change: only with FD_CHECKED */
+	FD_CHECKED = 8,   /* no call of this thread has changed it, according to its events */
+	FD_CLOSED = 16,   /* not open: only with FD_CHECKED */
+	FD_EXPECTED = 32, /* the end of a request announced the change: only with FD_CHECKED */
 };
 
-/* A descriptor is open and means this. */
+/* A descriptor is open and has this meaning. */
 struct ev_fd {
 	struct ev h;
 	u64 ino, magic, peer; /* peer: as in record_fd */
-	u32 file, pad;        /* which open file this is, of this descriptor of this process */
-	u32 dev,
-		generation; /* dev as the kernel has it: 12 bits, 20 bits; as struct file_tag has */
+	u32 file, pad;        /* identifies the open file of this descriptor of this process */
+	u32 dev, generation; /* dev in the kernel's form: 12 bits, 20 bits; as in struct file_tag */
 	s32 fd;
 	u16 mode;
 	u16 sock_type, family, sock_flags;
@@ -170,13 +170,13 @@ struct ev_fd {
 	u8 local[16], remote[16];
 	u32 size;         /* of text */
 	u16 unix_size[2]; /* UNIX: bytes of local and remote sockaddr_un in text */
-	/* Path: NUL-ended names from the last one up to the root. */
+	/* Path: NUL-terminated names from the last one up to the root. */
 	char text[];
 };
 
 struct ev_process {
 	struct ev h;
-	u32 parent, former; /* former: EXEC, the number that the thread had before */
+	u32 parent, former; /* former: EXEC, the thread's previous number */
 	s32 status;         /* EXIT */
 	u32 group_dead;     /* EXIT: it was the last thread */
 	char name[16];
@@ -185,11 +185,11 @@ struct ev_process {
 struct ev_signal {
 	struct ev h;
 	u32 signo;
-	u32 deadly; /* no handler: may be the end of the process */
+	u32 deadly; /* no handler: may end the process */
 };
 
-/* A request of the kernel's FUSE client begins, made by this traced thread; or it ended, and this
- * thread ended it (process and thread may be 0 then). */
+/* A request of the kernel's FUSE client, made by this traced thread, begins; or a request has
+ * ended, and this thread ended it (process and thread may be 0 then). */
 struct ev_fuse {
 	struct ev h;
 	u64 unique, nodeid;
@@ -198,7 +198,7 @@ struct ev_fuse {
 	u32 ended;
 };
 
-/* An asynchronous operation has ended; of the thread that submitted it. */
+/* An asynchronous operation has ended; with the thread that submitted it. */
 struct ev_async {
 	struct ev h;
 	u64 start_ns;
@@ -207,7 +207,7 @@ struct ev_async {
 	u32 nr, pad; /* that call's number */
 };
 
-/* What RECORD_SUM is kept by in the kernel. Addresses in network order. */
+/* The key of a RECORD_SUM in the kernel. Addresses in network order. */
 struct sum_key {
 	u32 second, pid;
 	u32 dev; /* DISK: as the kernel has it */
@@ -226,7 +226,7 @@ struct sum {
 	u32 histogram[SUM_HISTOGRAM];
 };
 
-/* A message under way: diag/derive/message.h, whose rule this is. */
+/* A message in progress, by the rule of diag/derive/message.h. */
 struct message_key {
 	u32 pid;
 	s32 fd;
@@ -234,19 +234,19 @@ struct message_key {
 
 struct message_state {
 	u64 start_ns, end_ns; /* of the first and the last read that brought data */
-	u64 bytes;            /* 0: none under way */
-	u32 first, left;      /* asked for by its first read; not got by its last */
-	u32 need;             /* known to be wanted still */
-	u32 tid;              /* who read last */
+	u64 bytes;            /* 0: no message */
+	u32 first, left;      /* asked for by its first read; missing after its last read */
+	u32 need;             /* bytes known to be wanted still */
+	u32 tid;              /* thread of the last read */
 	u8 wanted_more, answered, exact;
-	struct sum_key key; /* but for its second */
+	struct sum_key key; /* without the second */
 };
 
-/* An operation that is under way: of io_submit by the address of its iocb, of io_uring by that of
- * the kernel's request. */
+/* A pending operation: of io_submit by the address of its iocb, of io_uring by the address of the
+ * kernel's request. */
 struct async_key {
 	u64 address;
-	u32 pid, ring; /* ring: io_uring's; pid is 0 then */
+	u32 pid, ring; /* ring: io_uring's; then pid is 0 */
 };
 
 struct async_op {
@@ -254,24 +254,24 @@ struct async_op {
 	u64 args[4];
 	u32 pid, tid, nr;
 	u32 pad;
-	struct sum_key key; /* but for its second; io_uring: made at the end */
+	struct sum_key key; /* without the second; io_uring: made at the end */
 };
 
 enum { ASYNC_CALLS = 9 };
 
 enum { PREFIXES = 16, PREFIX_MAX = 256 };
 
-/* A path that the filter selects by. Of a block device: 'dev' is its number, 'ino' is 0. */
+/* A path that the filter selects by. For a block device 'dev' is its number and 'ino' is 0. */
 struct prefix {
 	u64 ino;
-	u32 dev, size; /* size: of its text, which has no slash at its end */
+	u32 dev, size; /* size: of its text, without a slash at its end */
 };
 
 enum { FILTER_PIDS = 64, FILTER_NAMES = 16, FILTER_NAME = 16, FILTER_CLIENTS = 16 };
 /* As in diag/capture/choice.h. */
 enum { KIND_NETWORK = 1, KIND_DISK = 2, KIND_FUSE = 4, KIND_METADATA = 8, KIND_OTHER = 16 };
 
-/* Which calls are recorded; all zero: all. */
+/* The selection of calls; all zero: all. */
 struct filter {
 	u32 calls; /* KIND_*; 0: all */
 	u32 n_pids, n_names, n_clients, n_prefixes;
@@ -282,10 +282,10 @@ struct filter {
 	char prefix_text[PREFIXES][PREFIX_MAX];
 };
 
-/* One CPU's account. */
+/* Losses of one CPU. */
 struct account {
-	u64 pending; /* lost, and not told yet in an event */
-	u64 lost;    /* ever */
+	u64 pending; /* lost, and not reported in an event yet */
+	u64 lost;    /* total */
 };
 
 /* As enum unseen of diag/record/record.h. */

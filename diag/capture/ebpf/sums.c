@@ -1,4 +1,4 @@
-/* Sums as records: read from the kernel once their second has ended. */
+/* Turns sums into records: reads them from the kernel when their second has ended. */
 #include <errno.h>
 #include <netinet/in.h>
 #include <stdlib.h>
@@ -10,13 +10,13 @@
 #include "diag/capture/ebpf/ebpf.h"
 #include "harness/base/vec.h"
 
-/* A program may be late by what it takes after having read the clock. */
+/* A program may be late by its run time after it has read the clock. */
 #define LATE_NS 50000000
 
 struct sums {
 	struct sums_spec spec;
-	int64_t done_s;       /* seconds before it have been read */
-	struct sum *values;   /* one a CPU */
+	int64_t done_s;       /* earlier seconds have been read */
+	struct sum *values;   /* one for each CPU */
 	struct sum_key *keys; /* of one pass */
 };
 
@@ -131,7 +131,7 @@ int sums_read(struct sums *s, int64_t now_ns)
 	if (over_s <= s->done_s)
 		return 0;
 	s->done_s = over_s;
-	/* Keys first: what is deleted under way would make the walk begin anew. */
+	/* Collect the keys first: deletions would restart the walk. */
 	while (bpf_map_get_next_key(s->spec.sums_fd, last, &key) == 0) {
 		struct sum_key *keys = vec_room(s->keys, n, sizeof(*keys));
 

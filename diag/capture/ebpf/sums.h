@@ -1,4 +1,4 @@
-/* Sums: what calls came to, kept in the kernel until the second has ended. */
+/* Sums over calls, kept in the kernel until their second has ended. */
 #ifndef CULPRIT_DIAG_CAPTURE_EBPF_SUMS_H
 #define CULPRIT_DIAG_CAPTURE_EBPF_SUMS_H
 
@@ -19,7 +19,7 @@ struct {
 	__type(value, struct message_state);
 } messages SEC(".maps");
 
-/* When a thread last waited for descriptors, of those that have read a message. */
+/* The last wait for descriptors of each thread that has read a message. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 1024);
@@ -27,7 +27,7 @@ struct {
 	__type(value, u64);
 } pollers SEC(".maps");
 
-/* As trace_request has them; set before load. */
+/* As in trace_request; set before load. */
 const volatile u64 bulk_above;
 const volatile u32 bulk_header;
 
@@ -77,7 +77,7 @@ static __always_inline void socket_key(struct file *file, struct sum_key *k)
 	}
 }
 
-/* Of a regular file or a block device. False: it is none. */
+/* Of a regular file or a block device. False: neither. */
 static __always_inline bool disk_key(struct file *file, struct sum_key *k)
 {
 	struct inode *inode = BPF_CORE_READ(file, f_inode);
@@ -101,7 +101,7 @@ static __always_inline bool disk_key(struct file *file, struct sum_key *k)
 	return true;
 }
 
-/* What a call that begins counts as. */
+/* The key under which a beginning call counts. */
 static __always_inline void key_of(
 	struct task_struct *task, struct traced_thread *t, const volatile struct call_rule *rule)
 {
@@ -114,7 +114,7 @@ static __always_inline void key_of(
 	k->pid = t->pid;
 	k->class = rule->class;
 	k->selected = 1;
-	if (rule->fd < 0 || (s32)t->args[rule->fd & 3] < 0) /* AT_FDCWD, too */
+	if (rule->fd < 0 || (s32)t->args[rule->fd & 3] < 0) /* also AT_FDCWD */
 		return;
 	k->fd_class = FD_OTHERS;
 	file = open_file(task, t->args[rule->fd & 3]);
@@ -157,7 +157,7 @@ static __always_inline u32 bucket_of(u64 ns)
 	return i < SUM_HISTOGRAM ? i : SUM_HISTOGRAM - 1;
 }
 
-/* Adds to the second in which it ended, of which the key is made here. */
+/* Adds to the second in which the call ended; completes the key with it. */
 static __noinline void sum_add(struct sum_key *k, u64 end_ns, u64 took_ns, s64 result)
 {
 	struct account *a;
@@ -201,8 +201,8 @@ static __always_inline void message_count(struct message_state *m)
 	sum_add(&m->key, m->end_ns, m->end_ns - m->start_ns, m->bytes);
 }
 
-/* The message has ended: counted if it is whole, that is, if the next read were by 'tid' (0:
- * nobody's) and asked for so many bytes. */
+/* The message has ended. Counts it if it is whole, that is, if the next event is a read by 'tid'
+ * (0: no read) of 'asked' bytes. */
 static __always_inline bool message_end(
 	struct traced_thread *t, struct message_state *m, u32 tid, u32 asked)
 {
@@ -232,7 +232,7 @@ static __always_inline void message_clear(struct message_state *m)
 	m->left = m->need = 0;
 }
 
-/* The descriptor means something else, or nothing, from here on. */
+/* The descriptor changes its meaning, or is closed. */
 static __noinline void message_drop(struct traced_thread *t, u32 pid, s32 fd)
 {
 	struct message_key key = {.pid = pid, .fd = fd};
@@ -244,14 +244,15 @@ static __noinline void message_drop(struct traced_thread *t, u32 pid, s32 fd)
 	bpf_map_delete_elem(&messages, &key);
 }
 
-/* The read asks for the rest of a length that is not a buffer's: so much is wanted. */
+/* A read that asks for the rest of a length that is not a buffer's shows how many bytes are still
+ * wanted. */
 static __always_inline void message_note_need(struct message_state *m, u32 asked)
 {
 	if (m->exact && asked && asked == m->left)
 		m->need = asked;
 }
 
-/* A read found nothing; does its reader begin anew, so that what it has is whole? */
+/* A read found no data: does its reader begin anew, so that the message is whole? */
 static __always_inline bool message_begins_anew(const struct message_state *m, u32 asked)
 {
 	return m->bytes && !m->wanted_more && !m->need && asked && asked == m->first &&
@@ -335,7 +336,7 @@ static __always_inline void sum_call(
 	}
 }
 
-/* A listening socket that was there before, or is now. */
+/* A socket that listens already, or does so now. */
 static __noinline void note_listener(struct task_struct *task, u32 fd)
 {
 	struct files_struct *files = BPF_CORE_READ(task, files);

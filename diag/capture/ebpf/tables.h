@@ -1,4 +1,4 @@
-/* Every descriptor of a process: its meaning (events), or whether it listens (sums). */
+/* Walks the descriptors of a process: their meaning (events), or whether they listen (sums). */
 #ifndef CULPRIT_DIAG_CAPTURE_EBPF_TABLES_H
 #define CULPRIT_DIAG_CAPTURE_EBPF_TABLES_H
 

@@ -1,8 +1,8 @@
 /*
  * The tracer's programs in the kernel: two on every system call, five on the life of threads and on
- * signals, one that the agent runs over all tasks. files.h tells what descriptors are, below.h
- * filters by path, sums.h adds up, async.h follows asynchronous operations, flow.h and fuse.h tell
- * what a log of flows has besides.
+ * signals, one that the agent runs over all tasks. files.h describes descriptors, below.h filters
+ * by path, sums.h adds up, async.h follows asynchronous operations; flow.h and fuse.h add the data
+ * of a log of flows.
  */
 #include "diag/capture/ebpf/asked.h"
 #include "diag/capture/ebpf/async.h"
@@ -46,7 +46,7 @@ static __always_inline void put_process(
 	put(&e.h, sizeof(e), 0);
 }
 
-/* The path arguments, as their own event. False if one is not in memory. */
+/* Emits the path arguments as a separate event. False if one is not in memory. */
 static __noinline bool put_paths(struct traced_thread *t, u64 at_ns)
 {
 	const volatile struct call_rule *rule;
@@ -77,7 +77,7 @@ static __noinline bool put_paths(struct traced_thread *t, u64 at_ns)
 	return true;
 }
 
-/* Where in its file a call begins to read or write; -1: it does not, or there is no such place. */
+/* The offset at which a call begins to read or write; -1: none. */
 static __always_inline s64 offset_of(
 	struct task_struct *task, struct traced_thread *t, const volatile struct call_rule *rule)
 {
@@ -133,7 +133,7 @@ static __always_inline void read_args(struct traced_thread *t, struct pt_regs *r
 #endif
 }
 
-/* Of the call that the registers are of. */
+/* The number of the call to which the registers belong. */
 static __always_inline u32 called_number(struct pt_regs *regs)
 {
 #if defined(__TARGET_ARCH_x86)
@@ -143,7 +143,7 @@ static __always_inline u32 called_number(struct pt_regs *regs)
 #endif
 }
 
-/* Are the registers those before the call? seccomp puts them back for SIGSYS. */
+/* Are these the registers before the call? seccomp restores them for SIGSYS. */
 static __always_inline bool is_rolled_back(struct pt_regs *regs, s64 result)
 {
 #if defined(__TARGET_ARCH_x86)
@@ -162,7 +162,7 @@ static __always_inline bool is_foreign(struct task_struct *task)
 #endif
 }
 
-/* Every descriptor that the call uses. */
+/* Checks every descriptor that the call uses. */
 static __always_inline void check_fds(
 	struct task_struct *task, struct traced_thread *t, const volatile struct call_rule *rule)
 {
@@ -172,14 +172,15 @@ static __always_inline void check_fds(
 		check_fd(task, t->pid, t->args[rule->fd2 & 3], FD_CHECKED);
 }
 
-/* 'enters': else it is refused, and neither checks descriptors nor submits, which take stack. */
+/* 'enters': else the call is refused, and descriptors and submissions, which take stack, are not
+ * examined. */
 static __always_inline void begin_call(struct task_struct *task, struct traced_thread *t,
 	struct pt_regs *regs, u32 nr, const bool enters)
 {
 	const volatile struct call_rule *rule;
 	bool followed;
 
-	barrier_var(nr); /* the verifier must see the bounds of what is used, not of a copy */
+	barrier_var(nr); /* the verifier must see the bounds of the used value, not of a copy */
 	t->in_call = 0;
 	t->refused = 0;
 	if (is_foreign(task) || nr >= RULES)
@@ -282,7 +283,7 @@ static __always_inline void put_call(struct traced_thread *t, s64 result, u64 no
 	bpf_ringbuf_submit(e, wake);
 }
 
-/* 'size' is constant, and says whether there is a head: the verifier must know. */
+/* 'size' is constant, and includes the head if there is one: the verifier must know it. */
 static __always_inline void put_flow(
 	struct traced_thread *t, s64 result, u64 now_ns, const struct flow_told *f, const u64 size)
 {
@@ -301,7 +302,7 @@ static __always_inline void put_flow(
 	bpf_ringbuf_submit(e, wake);
 }
 
-/* A call that moved bytes on what a log of flows tells more of. */
+/* Emits a call that moved bytes on a TCP socket or /dev/fuse in a log of flows. */
 static __noinline int put_moved(struct traced_thread *t, s64 result, u64 now_ns)
 {
 	struct flow_told f = {};
@@ -315,7 +316,8 @@ static __noinline int put_moved(struct traced_thread *t, s64 result, u64 now_ns)
 	return 0;
 }
 
-/* A call that has returned. Most are no flows: what those need on the stack is not made for all. */
+/* Emits a call that has returned. Most are not flows, so the stack for flows is in a separate
+ * function. */
 static __noinline int put_return(struct traced_thread *t, s64 result, u64 now_ns)
 {
 	if (flow && t->end != END_NONE && result > 0)
@@ -341,7 +343,7 @@ static __always_inline bool makes_descriptor(u32 fcntl_cmd)
 	return fcntl_cmd == 0 || fcntl_cmd == 1030; /* F_DUPFD, F_DUPFD_CLOEXEC */
 }
 
-/* The descriptors that a call has made or changed. Those that it closed the agent takes from the
+/* Emits the descriptors that a call has made or changed. The agent derives closed ones from the
  * call. */
 static __always_inline void put_changes(
 	struct task_struct *task, struct traced_thread *t, u8 action, s64 result, u64 now_ns)
@@ -374,8 +376,8 @@ static __always_inline bool is_dying(struct task_struct *task)
 			signal->group_exec_task != task);
 }
 
-/* A file that is mapped to be shared is read and written without calls. Files in memory are left
- * out: they are how processes share it. */
+/* A file that is mapped shared is read and written without calls. Files in memory are left out,
+ * because processes use them to share memory. */
 static __noinline void note_mapping(struct task_struct *task, struct traced_thread *t)
 {
 	struct file *file = open_file(task, t->args[4]);
@@ -416,10 +418,10 @@ static __noinline void exit_sums(
 }
 
 /*
- * The thread leaves a call that it has not entered. seccomp looks at a call before sys_enter: what
- * a filter refuses, or answers through a supervisor, comes to sys_exit alone, with the registers as
- * the thread has set them. (A thread that was forked, or was inside a call when the tracer came, is
- * treated as if it had entered one.)
+ * The thread leaves a call that it has not entered. seccomp examines a call before sys_enter, so a
+ * call that a filter refuses, or that a supervisor answers, reaches only sys_exit, with the
+ * registers as set by the thread. (A thread that was forked, or was inside a call when the tracer
+ * attached, is treated as if it had entered one.)
  */
 static __noinline void begin_refused(
 	struct task_struct *task, struct traced_thread *t, struct pt_regs *regs)
@@ -455,8 +457,8 @@ int BPF_PROG(on_exit, struct pt_regs *regs, long result)
 			put_call(t, 0, now_ns, EV_UNFINISHED);
 		return 0;
 	}
-	/* It is killed inside the call, which would be begun anew if it lived: its end is not
-	 * this. */
+	/* The thread is killed inside the call, which would otherwise restart: the call has not
+	 * ended here. */
 	if (result <= -512 && result >= -516 && is_dying(task))
 		return 0;
 	t->in_call = 0;
@@ -543,7 +545,7 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 		return 0;
 	now_ns = bpf_ktime_get_ns();
 	put_process(child, t, EV_START, 0, now_ns);
-	if (t->pid == t->tid && !sums) /* sums have met the listeners already */
+	if (t->pid == t->tid && !sums) /* sums have recorded the listeners already */
 		put_table(child, t->pid, now_ns, 0);
 	return 0;
 }
@@ -575,8 +577,8 @@ int BPF_PROG(on_exec, struct task_struct *task, int old_pid, struct linux_binprm
 	return 0;
 }
 
-/* Whoever renames it: itself, by prctl, or another thread by its file in /proc. A new program's
- * name comes with its EXEC. */
+/* The name may be changed by the thread itself (prctl) or by another thread through /proc. A new
+ * program's name comes with its EXEC. */
 SEC("tp_btf/task_rename")
 int BPF_PROG(on_rename, struct task_struct *task, const char *name)
 {
@@ -607,7 +609,7 @@ int BPF_PROG(on_end, struct task_struct *task)
 	t = bpf_task_storage_get(&threads, task, NULL, 0);
 	if (!t)
 		return 0;
-	/* SECCOMP_RET_KILL_THREAD does not come to sys_exit. */
+	/* SECCOMP_RET_KILL_THREAD does not reach sys_exit. */
 	if (!t->entered && !t->silent && !t->bias && task->exit_code == SIGNAL_SYS &&
 		!(task->signal->flags & SIGNAL_GROUP_EXIT))
 		begin_refused(task, t, (struct pt_regs *)bpf_task_pt_regs(task));
@@ -631,7 +633,7 @@ int BPF_PROG(on_end, struct task_struct *task)
 
 		bpf_map_delete_elem(&pollers, &tid);
 	}
-	/* While the process lives, its first thread is asked for it: ring_thread. */
+	/* While the process lives, ring_thread uses its first thread. */
 	t->in_call = 0;
 	if (t->tid != t->pid || (task->signal->flags & SIGNAL_GROUP_EXIT))
 		bpf_task_storage_delete(&threads, task);
@@ -646,8 +648,8 @@ int BPF_PROG(on_signal, int signo, struct kernel_siginfo *info, struct k_sigacti
 	struct ev_signal e = {};
 	struct traced_thread *t;
 
-	/* A SIGKILL is told by the end of the thread; here it may also be exec's or
-	 * exit_group's. */
+	/* A SIGKILL is reported by the thread's end; here it may also come from exec or
+	 * exit_group. */
 	if (!task->bpf_storage || signo == 9)
 		return 0;
 	t = bpf_task_storage_get(&threads, task, NULL, 0);

@@ -1,7 +1,8 @@
-/* Asynchronous disk operations of io_submit, by what lies in the process's memory: kept at the
- * entry of io_submit, found again by the events that io_getevents brings. What counts, what the
- * service time is and what is lost: diag/capture/ebpf/async.h. io_uring's are not seen: its
- * requests lie in memory that it shares with the kernel, which takes them when it likes. */
+/* Follows asynchronous disk operations of io_submit in the process's memory: keeps them at the
+ * entry of io_submit, and finds them again by the events from io_getevents.
+ * diag/capture/ebpf/async.h defines the operations, the service time and the loss. Operations of
+ * io_uring are not seen: their requests are in memory shared with the kernel, which takes them at
+ * any time. */
 #include <errno.h>
 #include <linux/aio_abi.h>
 #include <search.h>
@@ -77,7 +78,7 @@ static bool ptrace_async_keep(struct tracer *t, const struct async_op *op)
 	struct async_op *was = async_find(t, op->pid, op->iocb), *new;
 
 	if (was) {
-		lose(t, 1); /* the end of the one before was not seen */
+		lose(t, 1); /* the end of the previous one was not seen */
 		async_drop(t, was);
 	}
 	new = t->n_asyncs < KEPT_MOST ? malloc(sizeof(*new)) : NULL;
@@ -165,7 +166,7 @@ void async_submit(struct tracer *t, struct tracee_thread *th)
 	}
 }
 
-/* It took 'result' of the list. */
+/* The kernel took 'result' operations of the list. */
 static void submitted(struct tracer *t, struct tracee_thread *th)
 {
 	const struct record_call *c = &th->call;
@@ -204,7 +205,7 @@ static void reaped(struct tracer *t, struct tracee_thread *th, int64_t now_ns)
 struct ending {
 	pid_t pid; /* 0: all */
 	bool one_context;
-	uint64_t context, before; /* operations with a lower number */
+	uint64_t context, before; /* 'before': operations with a lower number */
 	struct async_op *found;
 };
 

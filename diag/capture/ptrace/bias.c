@@ -20,7 +20,7 @@ static int bias_compare(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Traces 'pid' to its end; the number of calls in 'service'. */
+/* Traces 'pid' to its end; returns the number of calls in 'service'. */
 static size_t follow(pid_t pid, int64_t *service)
 {
 	struct __ptrace_syscall_info info;

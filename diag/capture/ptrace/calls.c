@@ -1,5 +1,5 @@
-/* What there is to know of a call when a thread enters it: what its path arguments say, where in
- * the file it begins; and whether anybody wants to know. */
+/* Reads the data of a call when a thread enters it: path arguments and file offset; and decides
+ * whether the call is selected. */
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
@@ -14,13 +14,13 @@
 
 enum {
 	FIRST = 256,
-	PAGE = 4096, /* pages are at least so large */
+	PAGE = 4096, /* smallest page size */
 	VECTOR_MAX = 32,
-	CALL_MAX = 0x7ffff000, /* MAX_RW_COUNT: the kernel moves no more at once */
+	CALL_MAX = 0x7ffff000, /* MAX_RW_COUNT: the kernel moves no more in one call */
 };
 
-/* A string of the thread's; NULL if it is not there. Never reads across a page's end in one go: the
- * next page may be missing. */
+/* Reads a string of the thread; NULL if it is not in memory. Never reads across the end of a page
+ * at once, since the next page may be missing. */
 static const char *peek_string(pid_t tid, uint64_t address, char out[PATH_MAX])
 {
 	size_t have = 0;
@@ -63,7 +63,7 @@ static void read_paths(struct tracee_thread *th, const struct call_info *info)
 		c->path2 = peek_string(th->tid, c->args[info->path2], th->paths + PATH_MAX);
 }
 
-/* What a readv or recvmsg asks for: the sum over its buffers; 0: not known. */
+/* The bytes that a readv or recvmsg asks for: the sum over its buffers; 0: unknown. */
 static uint32_t vector_bytes(const struct tracee_thread *th, const struct call_info *info)
 {
 	const struct record_call *c = &th->call;
@@ -94,7 +94,7 @@ static uint32_t vector_bytes(const struct tracee_thread *th, const struct call_i
 	return sum < CALL_MAX ? (uint32_t)sum : CALL_MAX;
 }
 
-/* The bytes in the messages that a sendmmsg or recvmmsg moved; 0: not known. */
+/* The bytes in the messages that a sendmmsg or recvmmsg moved; 0: unknown. */
 static uint32_t message_bytes(const struct tracee_thread *th)
 {
 	enum { AT_ONCE = 32 };
@@ -116,7 +116,7 @@ static uint32_t message_bytes(const struct tracee_thread *th)
 	return sum < UINT32_MAX ? (uint32_t)sum : 0;
 }
 
-/* The position of an open file, as a thread of its process sees it; -1: there is none. */
+/* The offset of an open file, as a thread of its process sees it; -1: none. */
 static int64_t position_of(pid_t tid, int fd, bool *append)
 {
 	char path[64], text[512], *at;
@@ -137,7 +137,7 @@ static int64_t position_of(pid_t tid, int fd, bool *append)
 	return sscanf(text, "pos: %lld", &pos) == 1 ? pos : -1;
 }
 
-/* Files and block devices have a position. */
+/* Only files and block devices have an offset. */
 static bool has_position(const struct tracer *t, const struct record_call *c, int fd)
 {
 	const struct fd_state *s = fdtable_get(t->fds, c->pid, fd);
@@ -147,7 +147,7 @@ static bool has_position(const struct tracer *t, const struct record_call *c, in
 			(s->now.kind == FD_DEVICE && s->now.tag.device && !s->now.tag.inode));
 }
 
-/* The argument that points to the position in the file that a call copies from; -1: none. */
+/* The argument that points to the offset of a copying call; -1: none. */
 static int offset_pointer(const struct call_info *info)
 {
 	const char *at = info->args;
@@ -161,7 +161,7 @@ static int offset_pointer(const struct call_info *info)
 	return -1;
 }
 
-/* Where in its file a call begins to read or write; -1: it does not, or there is no such place. */
+/* The offset at which a call begins to read or write; -1: none. */
 static int64_t offset_of(
 	const struct tracer *t, struct tracee_thread *th, const struct call_info *info)
 {
@@ -171,7 +171,7 @@ static int64_t offset_of(
 	if (!info || info->fd < 0 ||
 		(info->class != CALL_READ && info->class != CALL_WRITE && info->class != CALL_COPY))
 		return -1;
-	/* -1 of preadv2 and pwritev2: the file's own position. */
+	/* -1 of preadv2 and pwritev2 means the file's own offset. */
 	if (info->offset >= 0 && (int64_t)c->args[info->offset] != -1)
 		return (int64_t)c->args[info->offset];
 	fd = (int)c->args[info->fd];
@@ -211,13 +211,13 @@ void call_exit(struct tracee_thread *th, const struct call_info *info)
 	if (c->nr == SYS_lseek && c->result >= 0) {
 		c->offset = c->result;
 	} else if (th->append && c->result > 0) {
-		/* The kernel went to the end first. */
+		/* O_APPEND: the kernel went to the end first. */
 		end = position_of(th->tid, (int)c->args[info->fd], &append);
 		c->offset = end < 0 ? -1 : end - c->result;
 	}
 }
 
-/* What is not wanted is followed nevertheless: it may change what descriptors mean. */
+/* Calls that are not selected are followed nevertheless, since they may change descriptors. */
 bool call_wanted(const struct trace_filter *f, const struct record_call *c)
 {
 	bool call = !f->n_calls, thread = !f->n_tids;

@@ -1,5 +1,5 @@
-/* What descriptors mean: read from /proc and from the sockets themselves, when a call has
- * changed one (fdlog of Kasick et al. 2009, section 4). */
+/* Finds the meaning of descriptors in /proc and from the sockets themselves when a call has changed
+ * one (fdlog of Kasick et al. 2009, section 4). */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -25,14 +25,14 @@ static const char arch[] = "aarch64";
 enum action {
 	ACT_NONE,
 	ACT_RESULT,     /* the result is a new descriptor */
-	ACT_PAIR,       /* a pointer to two new ones: argument 0 */
+	ACT_PAIR,       /* argument 0 points to two new descriptors */
 	ACT_SOCKETPAIR, /* argument 3 */
 	ACT_CLOSE,
 	ACT_CLOSE_RANGE,
 	ACT_FCNTL,
 	ACT_BIND,
 	ACT_CONNECT,
-	ACT_RECVMSG, /* may bring descriptors along */
+	ACT_RECVMSG, /* may receive descriptors */
 	ACT_RECVMMSG,
 };
 
@@ -71,8 +71,8 @@ int fds_actions(struct tracer *t)
 	return 0;
 }
 
-/* Fills kind, path, tag and addresses of what 'fd' is to thread 'tid', which may have a table of
- * its own; false if there is no such descriptor. */
+/* Fills kind, path, tag and addresses of 'fd' as thread 'tid' sees it, which may have a separate
+ * table; false if there is no such descriptor. */
 static bool fds_describe(struct tracer *t, struct tracee_process *p, pid_t tid, int fd,
 	int64_t now_ns, struct record_fd *f, char target[PATH_MAX])
 {
@@ -100,7 +100,7 @@ static bool fds_describe(struct tracer *t, struct tracee_process *p, pid_t tid, 
 	return true;
 }
 
-/* False: it is not open. */
+/* False: 'fd' is not open. */
 static bool fd_open(struct tracer *t, struct tracee_process *p, pid_t tid, int fd,
 	const struct sockaddr_storage *peer)
 {
@@ -123,8 +123,8 @@ static void fd_closed(struct tracer *t, struct tracee_process *p, int fd)
 	tracer_emit(t, &rec);
 }
 
-/* A close frees the number at once, so another thread's open may have got it, and been
- * recorded, before the close itself returns: what is newer than the call stays. */
+/* A close frees the number at once, so another thread's open may have got it, and been recorded,
+ * before the close itself returns: a descriptor that is newer than the call stays. */
 static bool known_before(const struct tracer *t, struct tracee_process *p, int fd, int64_t start_ns)
 {
 	const struct fd_state *s = fdtable_get(t->fds, (uint32_t)p->pid, fd);
@@ -166,7 +166,7 @@ static void close_range_call(
 	for (size_t i = 0; i < l.n; i++) {
 		char link[48], ignored[4];
 
-		/* Not so with CLOSE_RANGE_CLOEXEC, which only marks them. */
+		/* CLOSE_RANGE_CLOEXEC only marks descriptors. */
 		snprintf(link, sizeof(link), "/proc/%d/fd/%d", (int)c->tid, l.fd[i]);
 		if (readlink(link, ignored, sizeof(ignored)) < 0)
 			fd_closed(t, p, l.fd[i]);
@@ -210,8 +210,8 @@ void fds_scan(struct tracer *t, struct tracee_process *p, int64_t since_ns)
 	free(l.fd);
 }
 
-/* Is 'fd' of thread 'tid' what the log's table says? 's' is that, or NULL. Asks no file system: it
- * may be the one that is being traced. */
+/* Does 'fd' of thread 'tid' match the log's table entry 's' (NULL: none)? Asks no file system,
+ * since that may be the one being traced. */
 static bool is_same(const struct fd_state *s, pid_t tid, int fd)
 {
 	char link[48], target[PATH_MAX];
@@ -303,7 +303,7 @@ static void connect_call(struct tracer *t, struct tracee_process *p, const struc
 
 	if (c->result < 0 && c->result != -EINPROGRESS)
 		return;
-	/* Until the handshake has ended the socket does not tell its peer. */
+	/* Until the handshake has ended, the socket does not show its peer. */
 	if (n > sizeof(peer) || !peek(p, c->args[1], &peer, n))
 		peer.ss_family = AF_UNSPEC;
 	fd_open(t, p, (pid_t)c->tid, (int)c->args[0], &peer);
@@ -370,7 +370,7 @@ void fds_call(struct tracer *t, struct tracee_process *p, const struct record_ca
 	case ACT_PAIR: pair(t, p, c, 0); break;
 	case ACT_SOCKETPAIR: pair(t, p, c, 3); break;
 	case ACT_CLOSE:
-		/* Any other failure (EIO, EINTR ...) comes after the number has been freed, but for
+		/* Any other failure (EIO, EINTR ...) comes after the number has been freed, except
 		 * a refusal by seccomp. */
 		if (c->result != -EBADF && known_before(t, p, fd, c->start_ns) &&
 			(c->result == 0 || !is_same(fdtable_get(t->fds, c->pid, fd), tid, fd)))

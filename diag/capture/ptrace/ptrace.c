@@ -24,7 +24,7 @@ static int ptrace_start(struct tracer *t, const struct trace_request *r, struct 
 	return r->no_descendants ? 0 : tracer_attach_descendants(t, r->pids, r->n_pids, e);
 }
 
-/* Until all have ended, a signal says stop, or the log fails (-errno). */
+/* Runs until all processes have ended, a signal says stop, or the log fails (-errno). */
 static int ptrace_run(struct tracer *t, const struct trace_request *r, struct err *e)
 {
 	bool ready = false;
@@ -65,7 +65,7 @@ int ptrace_trace(const struct trace_request *r, struct err *why)
 	log_writer_bound(log, r->bound_bytes);
 	log_writer_bias(log, bias_measure_ns());
 	log_writer_how(log, LOG_EVENTS);
-	rc = log_flush(log, &e); /* the head: a log from now on, whatever becomes of us */
+	rc = log_flush(log, &e); /* writes the head, so the file is a log even if the tracer dies */
 	if (rc == 0)
 		rc = tracer_new(log, &t, &e);
 	if (rc < 0) {
@@ -88,7 +88,7 @@ int ptrace_trace(const struct trace_request *r, struct err *why)
 	if (t->unseen[UNSEEN_RINGS])
 		fprintf(stderr,
 			"culprit-agent trace: %llu calls of io_uring: ptrace does not show "
-			"what is read and written by io_uring; ebpf does\n",
+			"the reads and writes of io_uring; ebpf does\n",
 			(unsigned long long)t->unseen[UNSEEN_RINGS]);
 	if (rc == 0 && t->failed) {
 		rc = t->failed;

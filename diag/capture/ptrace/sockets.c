@@ -1,5 +1,5 @@
-/* Addresses of a process's sockets: from a borrowed descriptor, else (kernels before 5.6, or
- * where that is forbidden) from the tables of its network namespace. */
+/* Reads addresses of a process's sockets from a borrowed descriptor, or from the tables of its
+ * network namespace on kernels before 5.6 and where borrowing is forbidden. */
 #include <errno.h>
 #include <netinet/in.h>
 #include <stdio.h>
@@ -11,7 +11,7 @@
 
 #include "diag/capture/ptrace/tracer.h"
 
-/* A thread with a table of its own may have another file under that number. */
+/* A thread with a separate descriptor table may have another file under that number. */
 static bool is_that(int own, const struct record_fd *f)
 {
 	char name[40];
@@ -37,7 +37,8 @@ static void from_descriptor(int own, struct record_fd *f)
 		f->sock_type = 0;
 }
 
-/* "0100007F:1F90" of /proc/net/tcp, or 32 digits of tcp6: words in host order, as in memory. */
+/* Parses "0100007F:1F90" of /proc/net/tcp, or 32 digits of tcp6: words in host order, as in
+ * memory. */
 static bool parse_address(const char *text, struct sockaddr_storage *out)
 {
 	struct sockaddr_in *in = (struct sockaddr_in *)out;
@@ -64,7 +65,7 @@ static bool parse_address(const char *text, struct sockaddr_storage *out)
 	return true;
 }
 
-/* A peer of all zeros is none. */
+/* A peer of all zeros means no peer. */
 static bool has_port(const struct sockaddr_storage *a)
 {
 	return a->ss_family == AF_INET ? ((const struct sockaddr_in *)a)->sin_port != 0

@@ -1,5 +1,5 @@
-/* File tags: which file a descriptor means, and when it was first met. Memory grows with the files
- * met. */
+/* File tags: which file a descriptor refers to, and when it was first seen. Memory grows with the
+ * files seen. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -14,13 +14,13 @@
 
 struct tagged {
 	struct file_tag tag;
-	uint64_t identity; /* differs for a file that has the inode number later */
+	uint64_t identity; /* differs for a later file with the same inode number */
 };
 
 struct tags {
 	struct tagged *v;
 	size_t n;
-	struct map index; /* by hash of device and inode: place in v, plus 1 */
+	struct map index; /* by hash of device and inode: index in v, plus 1 */
 };
 
 struct tags *tags_new(void)
@@ -53,7 +53,7 @@ static struct tagged *tags_find(const struct tags *t, const struct file_tag *f)
 	return NULL;
 }
 
-/* Where there is no memory for it, it is not remembered. */
+/* If memory runs out, the file is not remembered. */
 static void tags_add(struct tags *t, const struct file_tag *f, uint64_t identity)
 {
 	struct tagged *v = vec_room(t->v, t->n, sizeof(*v));
@@ -66,9 +66,9 @@ static void tags_add(struct tags *t, const struct file_tag *f, uint64_t identity
 	t->v[t->n++] = (struct tagged){*f, identity};
 }
 
-/* The handle by which a file server would know the file holds the generation of its inode number.
- * The time of birth, for file systems that give no handle, is as coarse as a clock tick: too coarse
- * for a file that is made anew at once. */
+/* The handle by which a file server identifies the file has the generation of its inode number. The
+ * time of birth, used on file systems without handles, has the resolution of a clock tick: too
+ * coarse for a file that is recreated at once. */
 static uint64_t identity_of(const char *link, const struct statx *st)
 {
 	union {
@@ -91,8 +91,8 @@ bool tags_describe(struct tags *t, const char *link, int64_t now_ns, struct reco
 	struct tagged *known;
 	struct statx st;
 
-	/* Of what the kernel knows: to ask the daemon of a FUSE mount would be to wait for ever, if
-	 * that is traced as well, and stopped. */
+	/* Asks only for cached attributes: asking the daemon of a FUSE mount would wait for ever if
+	 * that daemon is traced and stopped. */
 	if (statx(AT_FDCWD, link, AT_STATX_DONT_SYNC, STATX_TYPE | STATX_INO | STATX_BTIME, &st) <
 		0)
 		return false;

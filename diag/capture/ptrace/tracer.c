@@ -23,7 +23,7 @@
 #include "harness/base/file.h"
 #include "harness/base/proc.h"
 
-/* Never PTRACE_O_EXITKILL: a tracer that dies must not take a file server with it. */
+/* Never PTRACE_O_EXITKILL: a tracer that dies must not kill a file server. */
 #define OPTIONS                                                                                    \
 	(PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_TRACECLONE |  \
 		PTRACE_O_TRACEEXEC | PTRACE_O_TRACEEXIT)
@@ -60,7 +60,7 @@ static long status_field(pid_t tid, const char *name)
 	return value;
 }
 
-/* Is this signal to be delivered to the thread, and no other? */
+/* Is this signal pending for the thread itself? */
 static bool is_pending(pid_t tid, int signo)
 {
 	char path[32], *text, *at;
@@ -169,7 +169,7 @@ int tracer_new(struct log_writer *log, struct tracer **out, struct err *e)
 	if (!t)
 		return err_set(e, -ENOMEM, "out of memory");
 	t->log = log;
-	/* Untouched pages of these cost nothing. */
+	/* Untouched pages of these use no memory. */
 	t->thread = calloc(MAX_PID, sizeof(struct tracee_thread *));
 	t->process = calloc(MAX_PID, sizeof(struct tracee_process *));
 	t->fds = fdtable_new();
@@ -200,7 +200,7 @@ static int attach_thread(struct tracer *t, struct tracee_process *p, pid_t tid)
 	struct tracee_thread *th;
 
 	if (ptrace(PTRACE_SEIZE, tid, 0, OPTIONS) < 0) {
-		/* Attached already: made by a thread that we hold, its stop is on the way. */
+		/* Already attached: made by a thread under trace, its first stop will follow. */
 		if (errno == EPERM && status_field(tid, "\nTracerPid:") == getpid())
 			return 0;
 		return -errno;
@@ -223,15 +223,15 @@ int tracer_attach(struct tracer *t, pid_t pid, struct err *e)
 
 	if (pid <= 0 || pid >= MAX_PID || status_field(pid, "\nTgid:") != pid)
 		return err_set(e, -ESRCH, "there is no process %d", pid);
-	/* Forked by one that we hold: its first stop is on the way. */
+	/* Forked by a process under trace: its first stop will follow. */
 	if (!t->process[pid] && status_field(pid, "\nTracerPid:") == getpid())
 		return 0;
 	p = process_add(t, pid, true);
 	if (!p)
 		return err_set(e, -ENOMEM, "out of memory");
 	snprintf(path, sizeof(path), "/proc/%d/task", pid);
-	/* Until a pass finds nothing new: threads that start in the meantime may have been started
-	 * by one that was not attached yet. */
+	/* Until a pass finds no new thread: one may have been started by a thread that was not
+	 * attached yet. */
 	do {
 		DIR *dir = opendir(path);
 
@@ -354,7 +354,7 @@ bool tracer_ready(const struct tracer *t)
 	return t->unstopped == 0;
 }
 
-/* Writes the signal that is pending in our books. */
+/* Writes the delivered signal that is still held back. */
 static void flush_signal(struct tracer *t, struct tracee_thread *th, bool fatal)
 {
 	struct record rec = {.type = RECORD_SIGNAL};
@@ -407,7 +407,7 @@ static void call_end(struct tracer *t, struct tracee_thread *th, int64_t now_ns,
 		fds_emit(t, th, &rec);
 }
 
-/* The descriptors that the call uses, if it is written. */
+/* Checks the descriptors that the call uses, if it is written. */
 static void check_fds(struct tracer *t, struct tracee_thread *th, const struct call_info *info)
 {
 	const struct record_call *c = &th->call;
@@ -423,7 +423,7 @@ static void check_fds(struct tracer *t, struct tracee_thread *th, const struct c
 	fds_keep(t, th, info->fd >= 0 ? (int)c->args[info->fd] : -1);
 }
 
-/* As in diag/capture/ebpf/trace.bpf.c. Files in memory are known by their paths. */
+/* As in diag/capture/ebpf/trace.bpf.c. Files in memory are recognised by their paths. */
 static void note_mapping(struct tracer *t, const struct tracee_thread *th)
 {
 	static const char *const memory[] = {"/dev/shm/", "/memfd:", "/dev/zero", "/SYSV", NULL};
@@ -447,7 +447,7 @@ static void syscall_stop(struct tracer *t, struct tracee_thread *th, int64_t now
 	struct record_call *c = &th->call;
 
 	if (ptrace(PTRACE_GET_SYSCALL_INFO, th->tid, sizeof(info), &info) < 0)
-		return; /* killed in the meantime; its end will be reported */
+		return; /* killed; its end will be reported */
 	if (info.op == PTRACE_SYSCALL_INFO_ENTRY) {
 		c->pid = (uint32_t)th->process->pid;
 		c->tid = (uint32_t)th->tid;
@@ -465,12 +465,12 @@ static void syscall_stop(struct tracer *t, struct tracee_thread *th, int64_t now
 		th->in_call = true;
 		if (c->nr == SYS_io_submit)
 			async_submit(t, th);
-		/* As late as can be: the kernel begins the call when the thread is resumed. */
+		/* As late as possible: the kernel begins the call when the thread is resumed. */
 		c->start_ns = clock_real_ns();
 		th->entry_ns = clock_ns(CLOCK_MONOTONIC);
 	} else if (info.op == PTRACE_SYSCALL_INFO_EXIT && th->in_call) {
 		c->result = info.exit.rval;
-		/* A filter of seccomp that answers with SIGSYS puts the registers back. */
+		/* A seccomp filter that answers with SIGSYS restores the registers. */
 		if (c->result == (int64_t)(c->nr & ~RECORD_FOREIGN_NR) &&
 			is_pending(th->tid, SIGSYS)) {
 			c->result = 0;
@@ -478,8 +478,8 @@ static void syscall_stop(struct tracer *t, struct tracee_thread *th, int64_t now
 			return;
 		}
 		call_exit(th, call_info(t->calls, c->nr));
-		/* Interrupted by our own leaving: the thread is still inside it, and begins it
-		 * anew. */
+		/* Interrupted by our own detaching: the thread is still inside the call, and
+		 * restarts it. */
 		async_exit(t, th, now_ns);
 		if (c->nr == SYS_mmap)
 			note_mapping(t, th);
@@ -489,7 +489,7 @@ static void syscall_stop(struct tracer *t, struct tracee_thread *th, int64_t now
 	}
 }
 
-/* exec leaves one thread, with the leader's number, whichever thread called it. */
+/* exec leaves one thread, with the leader's number, even if another thread called it. */
 static struct tracee_thread *exec_stop(struct tracer *t, struct tracee_thread *th)
 {
 	struct tracee_process *p = th->process;
@@ -552,7 +552,7 @@ static struct tracee_thread *thread_new(struct tracer *t, pid_t tid)
 	struct tracee_thread *th;
 
 	if (pid <= 0)
-		pid = tid; /* killed already; its end will be reported */
+		pid = tid; /* already killed; its end will be reported */
 	p = process_add(t, (pid_t)pid, true);
 	if (!p) {
 		t->failed = err_set(&t->err, -ENOMEM, "out of memory");
@@ -575,7 +575,7 @@ static void thread_live(struct tracer *t, struct tracee_thread *th)
 	t->unstopped--;
 	if (th->tid != p->pid)
 		emit_process(t, PROCESS_START, p->pid, th->tid, 0);
-	/* What its threads changed while only some of them were under trace. */
+	/* Finds descriptors changed while only some of the threads were under trace. */
 	if (--p->unstopped == 0 && p->pid != t->child)
 		fds_scan(t, p, p->attached_ns);
 }
@@ -661,7 +661,7 @@ int tracer_step(struct tracer *t, struct err *e)
 
 void tracer_detach(struct tracer *t)
 {
-	/* A thread that the disk does not let go cannot stop; the kernel detaches it at our end. */
+	/* A thread blocked in disk I/O cannot stop; the kernel detaches it when the tracer ends. */
 	const double deadline = clock_mono_s() + 5;
 
 	t->leaving = true;

@@ -1,16 +1,16 @@
 /*
- * Waiting for the next stop, on the right core.
+ * Waits for the next stop, on the right core.
  *
- * A stop costs two context switches, and where tracer and tracee sit on different cores, two
- * wake-ups of an idle core as well, which in a virtual machine are dearer than all the rest. The
- * scheduler puts a thread that is woken on an idle core rather than behind its waker, so they drift
- * apart; but a core on which only SCHED_IDLE threads run counts as idle (Linux 5.4,
- * sched_idle_cpu). So, while a single thread makes all stops, the tracer sits on that thread's core
- * under SCHED_IDLE: each wakes the other there. Nothing of the tracee is changed.
+ * A stop costs two context switches. If tracer and tracee are on different cores, it also costs two
+ * wake-ups of an idle core, which in a virtual machine are more expensive than everything else. The
+ * scheduler places a woken thread on an idle core rather than behind its waker, so both drift to
+ * different cores; but a core that runs only SCHED_IDLE threads counts as idle (Linux 5.4,
+ * sched_idle_cpu). So while a single thread makes all stops, the tracer runs on that thread's core
+ * under SCHED_IDLE, and each wakes the other there. The tracee is not changed.
  *
- * A SCHED_IDLE tracer starves where others want the core, and its tracee with it. It looks how long
- * it was kept waiting, and goes back to the ordinary for a time that doubles. ci/bench/trace.sh
- * measures the whole.
+ * A SCHED_IDLE tracer starves if other threads want the core, and so does its tracee. It measures
+ * its own delay, and returns to normal scheduling for a time that doubles. ci/bench/trace.sh
+ * measures the total cost.
  */
 #include "diag/capture/ptrace/tracer.h"
 
@@ -25,22 +25,22 @@
 
 #include "harness/base/clock.h"
 
-#define SAME_STOPS 128  /* of one thread in a row, before the tracer moves to it */
-#define LOOK_NS 5000000 /* between two looks at how long we were kept waiting */
-#define STARVED_PCT 20  /* of the time: too long */
+#define SAME_STOPS 128  /* consecutive stops of one thread before the tracer moves to it */
+#define LOOK_NS 5000000 /* between two measurements of the tracer's delay */
+#define STARVED_PCT 20  /* of the time: too much delay */
 #define FIRST_PAUSE_NS 200000000LL
 #define LONGEST_PAUSE_NS 30000000000LL
 
 static struct {
 	bool known, allowed, moved;
-	cpu_set_t own;  /* where we may run by ourselves */
-	pid_t same;     /* whose stops we see */
-	unsigned stops; /* in a row */
+	cpu_set_t own;  /* processors allowed at the start */
+	pid_t same;     /* the thread whose stops are seen */
+	unsigned stops; /* consecutive ones */
 	int64_t looked_ns, delay_ns, resume_ns, pause_ns;
 	int schedstat;
 } place;
 
-/* Nanoseconds that this thread was ready to run and did not (second field of schedstat), or -1. */
+/* Nanoseconds that this thread was ready to run but did not (second field of schedstat), or -1. */
 static int64_t run_delay_ns(void)
 {
 	char text[96];
@@ -53,8 +53,7 @@ static int64_t run_delay_ns(void)
 	return sscanf(text, "%lld %lld", &on_cpu, &delay) == 2 ? delay : -1;
 }
 
-/* SCHED_IDLE can be left again only within RLIMIT_NICE (sched(7)), which by default is by root
- * alone. */
+/* A thread can leave SCHED_IDLE only within RLIMIT_NICE (sched(7)), by default only as root. */
 static void wait_learn(void)
 {
 	place.known = true;
@@ -116,7 +115,7 @@ static void move_to(pid_t tid)
 		move_back();
 }
 
-/* Goes back if others want this core. */
+/* Returns to normal scheduling if other threads want this core. */
 static void wait_look(int64_t now_ns)
 {
 	int64_t delay_ns = run_delay_ns(), took_ns = now_ns - place.looked_ns;

@@ -1,4 +1,5 @@
-/* Processors and memory of a node that is a control group, and the groups of its processes. */
+/* Reads processors and memory of a node that is a control group, and the groups of its
+ * processes. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,8 +10,8 @@
 #include "harness/base/file.h"
 #include "harness/base/hash.h"
 
-/* The folder in hierarchy 'counting' of the group that 'limiting' limits: both have the same path,
- * and this process is in both. */
+/* The folder in hierarchy 'counting' of the group that 'limiting' limits: both must have the same
+ * path, and this process must be in both. */
 static bool same_group(const struct cgroup_place *limiting, const struct cgroup_place *counting,
 	char *out, size_t size)
 {
@@ -35,7 +36,7 @@ void group_find(const struct cgroup_place places[CGROUP_CONTROLLERS], struct gro
 		out->cpu.version = 0;
 }
 
-/* Nanoseconds of processor time that the group has used; false: not to be read. */
+/* Processor time in ns used by the group; false: not readable. */
 static bool read_usage(const struct group *g, struct sampler_snapshot *s, uint64_t *ns)
 {
 	auto_free char *each = NULL, *stat = NULL;
@@ -59,7 +60,7 @@ static bool read_usage(const struct group *g, struct sampler_snapshot *s, uint64
 	return t;
 }
 
-/* Time that the quota allowed, less what was used. */
+/* Adds the time that the quota allowed, minus the used time. */
 static void add_idle(
 	struct group *g, uint64_t used_ns, const struct sampler_snapshot *s, struct thing *node)
 {
@@ -106,10 +107,10 @@ bool group_read_cpu(struct group *g, struct sampler_snapshot *s, struct thing *n
 	return true;
 }
 
-/* Fills in what memory.stat says; returns what could be dropped from the page cache. */
+/* Adds the values of memory.stat; returns the part of the page cache that could be dropped. */
 static uint64_t read_stat(const struct group *g, struct thing *node)
 {
-	/* In version 1 "total_" includes the groups below. */
+	/* In version 1 the prefix "total_" includes the groups below. */
 	static const struct {
 		const char *prefix, *cached, *shared;
 	} names[] = {{"total_", "cache", "shmem"}, {"", "file", "shmem"}};
@@ -165,7 +166,7 @@ void group_read_pressure(const char *folder, const char *file, enum reading r, s
 		thing_set(t, r, us);
 }
 
-/* ---- of the sampled processes ---- */
+/* ---- the sampled processes ---- */
 
 void process_groups_see(struct process_groups *g, const char *groups)
 {
@@ -193,8 +194,8 @@ void process_groups_see(struct process_groups *g, const char *groups)
 	g->list[g->n++] = one;
 }
 
-/* Groups below one quota are one thing, as are processes of several groups whose pressure is kept
- * together. */
+/* Groups below one quota are one thing, and so are processes of several groups whose pressure is
+ * kept together. */
 static void read_process_group(const struct process_group *one, struct sampler_snapshot *s)
 {
 	struct cgroup_place limited = one->cpu;
@@ -208,7 +209,7 @@ static void read_process_group(const struct process_group *one, struct sampler_s
 		group_read_pressure(
 			one->pressure.own, "memory.pressure", READING_PROCESS_MEMORY_PRESSURE, t);
 	}
-	/* Asked each time: a quota may come while the processes run. */
+	/* Checked each time: a quota may be set while the processes run. */
 	if (!cgroup_limited(&limited, CGROUP_CPU))
 		return;
 	stat = cgroup_read(limited.own, "cpu.stat");

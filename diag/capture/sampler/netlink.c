@@ -1,4 +1,4 @@
-/* Dumps of the kernel over netlink(7): one request, and an answer of many messages. */
+/* Dumps kernel tables over netlink(7): one request, and an answer of many messages. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,7 +43,7 @@ int netlink_parse(
 	for (; mnl_nlmsg_ok(h, left); h = mnl_nlmsg_next(h, &left)) {
 		int code = 0;
 
-		/* libmnl takes lengths from 2^31 on for negative ones. */
+		/* libmnl treats lengths from 2^31 on as negative. */
 		if (h->nlmsg_len > (unsigned)left)
 			break;
 		if (h->nlmsg_type == type)
@@ -75,7 +75,7 @@ int netlink_dump(struct netlink *n, struct nlmsghdr *request, uint16_t answers, 
 			continue;
 		if (got < 0)
 			return errno == EAGAIN ? -ETIMEDOUT : -errno;
-		/* What is left of an answer that was given up. */
+		/* The rest of an abandoned answer. */
 		if ((size_t)got >= sizeof(*first) && first->nlmsg_seq != n->seq)
 			continue;
 		rc = netlink_parse(n->buffer, (size_t)got, answers, take, s);

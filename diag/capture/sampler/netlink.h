@@ -1,6 +1,6 @@
 /*
- * netlink.c: what the kernel lists over netlink(7), taken into a snapshot. A dump waits up to a
- * second for each part of the answer.
+ * netlink.c: reads kernel tables over netlink(7) into a snapshot. A dump waits up to a second for
+ * each part of the answer.
  */
 #ifndef CULPRIT_DIAG_CAPTURE_SAMPLER_NETLINK_H
 #define CULPRIT_DIAG_CAPTURE_SAMPLER_NETLINK_H
@@ -12,14 +12,14 @@
 struct netlink;
 typedef void (*netlink_take)(const struct nlmsghdr *h, struct sampler_snapshot *s);
 
-/* 'bus' is NETLINK_ROUTE and the like. -errno: this kernel has none. */
+/* 'bus' is NETLINK_ROUTE or similar. -errno: this kernel does not have it. */
 int netlink_new(int bus, struct netlink **out);
-/* Sends 'request' (its flags and number are set here) and calls 'take' for each message of the
- * type 'answers'. -errno as the kernel says; -ETIMEDOUT: it did not answer. */
+/* Sends 'request' (sets its flags and number) and calls 'take' for each message of the type
+ * 'answers'. -errno from the kernel; -ETIMEDOUT: no answer. */
 int netlink_dump(struct netlink *n, struct nlmsghdr *request, uint16_t answers, netlink_take take,
 	struct sampler_snapshot *s);
-/* Part of netlink_dump: the messages of one packet, however damaged. 1: more follow; 0: that was
- * all; -errno as the kernel says. */
+/* Part of netlink_dump: the messages of one packet, which may be damaged. 1: more follow; 0: the
+ * end; -errno from the kernel. */
 int netlink_parse(const void *data, size_t size, uint16_t type, netlink_take take,
 	struct sampler_snapshot *s);
 void netlink_free(struct netlink *n);

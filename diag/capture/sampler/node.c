@@ -1,4 +1,5 @@
-/* What is of the whole node: interfaces, the storage's device, processors, pressure, memory. */
+/* Reads the state of the whole node: interfaces, the storage's device, processors, pressure,
+ * memory. */
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
@@ -19,7 +20,7 @@ static bool read_numbers(const char *path, unsigned *major, unsigned *minor)
 	return file_read(path, &text, NULL, NULL) == 0 && sscanf(text, "%u:%u", major, minor) == 2;
 }
 
-/* The only device that this one is made of; false: it is of none, or of several. */
+/* The only device below this one; false: none or several. */
 static bool only_slave(unsigned *major, unsigned *minor)
 {
 	char path[320];
@@ -45,7 +46,7 @@ static bool only_slave(unsigned *major, unsigned *minor)
 	return true;
 }
 
-/* A partition's folder lies in its disk's. */
+/* A partition's folder is inside its disk's. */
 static void find_drive(struct disk_device *d)
 {
 	enum { DEPTH = 8 }; /* of devices on devices */
@@ -76,15 +77,14 @@ int disk_find(const char *path, struct disk_device *out, struct err *why)
 		st.st_dev = st.st_rdev;
 	d.major = major(st.st_dev);
 	d.minor = minor(st.st_dev);
-	/* btrfs and others have device numbers of their own making, and say elsewhere what they lie
-	 * on. */
+	/* btrfs and others use virtual device numbers; their device is found in mountinfo. */
 	if (!d.major) {
 		bool named = file_read("/proc/self/mountinfo", &mounts, NULL, NULL) == 0 &&
 			text_mount_source(mounts, d.major, d.minor, source, sizeof(source));
 
 		free(mounts);
 		if (!named || *source != '/' || stat(source, &st) < 0 || !S_ISBLK(st.st_mode))
-			return err_set(why, -ENODEV, "'%s' lies on no block device", path);
+			return err_set(why, -ENODEV, "'%s' is not on a block device", path);
 		d.major = major(st.st_rdev);
 		d.minor = minor(st.st_rdev);
 	}
@@ -93,7 +93,7 @@ int disk_find(const char *path, struct disk_device *out, struct err *why)
 	return 0;
 }
 
-/* Of a group (version 2 keeps it) that is the node, else of the machine. */
+/* Of the control group that is the node (version 2), else of the machine. */
 static void read_pressure(
 	const struct cgroup_place *group, const char *what, enum reading r, struct thing *node)
 {

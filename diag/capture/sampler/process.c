@@ -1,4 +1,4 @@
-/* Finds the server's processes and reads their processor time, memory and sockets. */
+/* Finds the sampled processes and reads their processor time, memory and sockets. */
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
@@ -65,8 +65,8 @@ static DIR *open_tasks(pid_t pid)
 	return opendir(path);
 }
 
-/* The file 'name' of the task that 'd' stands for; NULL: it is gone, or not to be read. The caller
- * frees. */
+/* The file 'name' of the task of 'd'; NULL: the task has ended, or the file is not readable. The
+ * caller frees. */
 static char *task_text(pid_t pid, const struct dirent *d, const char *name)
 {
 	char path[320], *text;
@@ -76,8 +76,8 @@ static char *task_text(pid_t pid, const struct dirent *d, const char *name)
 											     : NULL;
 }
 
-/* The list grows while it is walked: children's children come too. A child that outlives its parent
- * stays on it. */
+/* The list grows during the walk, so children's children are also added. A child that outlives its
+ * parent stays on the list. */
 static void add_children(struct processes *p)
 {
 	for (size_t i = 0; i < p->n; i++) {
@@ -126,7 +126,7 @@ bool processes_refresh(struct processes *p)
 	for (size_t i = 0; i < p->n; i++) {
 		struct one one = {.pid = p->list[i].pid};
 
-		/* Another process may have its number by now. */
+		/* Another process may have the number by now. */
 		if (read_stat(one.pid, &one.stat) &&
 			one.stat.start_ticks == p->list[i].stat.start_ticks)
 			p->list[kept++] = one;
@@ -173,7 +173,7 @@ void processes_read(
 
 		if (!t)
 			return;
-		/* The time of its start is rounded down. */
+		/* The start time is rounded down. */
 		fresh = t->fresh = (int64_t)((one->stat.start_ticks + 1) * tick_ns) >=
 			before->boot_ns;
 		thing_set(t, READING_PROCESS_CPU, one->stat.cpu_ticks);
@@ -213,7 +213,7 @@ static void add_socket(struct processes *p, uint32_t inode)
 const uint32_t *processes_sockets(struct processes *p, size_t *n)
 {
 	p->n_sockets = 0;
-	/* Who was started since has sockets too. */
+	/* Processes started since then also have sockets. */
 	add_children(p);
 	for (size_t i = 0; i < p->n; i++) {
 		char path[32], target[64];

@@ -1,5 +1,5 @@
-/* Queueing disciplines (tc(8)) of this network namespace's devices: what they drop, delay and
- * hold. */
+/* Reads queueing disciplines (tc(8)) of this network namespace's devices: drops, delays and
+ * backlog. */
 #include <errno.h>
 #include <linux/gen_stats.h>
 #include <linux/pkt_sched.h>
@@ -10,7 +10,7 @@
 #include "diag/capture/sampler/netlink.h"
 #include "diag/capture/sampler/sampler.h"
 
-/* A device's disciplines follow one another: those that count are one thing. */
+/* A device's disciplines follow one another: those that count make one thing. */
 static struct thing *thing_of(struct sampler_snapshot *s, uint64_t device)
 {
 	struct thing *last = s->n ? &s->things[s->n - 1] : NULL;
@@ -25,8 +25,9 @@ static void add_to(struct thing *t, enum reading r, uint64_t v)
 	thing_set(t, r, v + (t->has >> r & 1 ? t->value[r] : 0));
 }
 
-/* A root adds up what those below it drop and hold (qdisc_tree_reduce_backlog() in the kernel), so
- * it alone counts. 'ingress' and 'clsact' have their own drops: by filters, of what comes in. */
+/* A root adds up the drops and backlog of lower disciplines (qdisc_tree_reduce_backlog() in the
+ * kernel), so only the root counts. 'ingress' and 'clsact' have separate drops: by filters, of
+ * incoming packets. */
 static void take_qdisc(const struct nlmsghdr *h, struct sampler_snapshot *s)
 {
 	const struct tcmsg *m = mnl_nlmsg_get_payload(h);
@@ -82,8 +83,8 @@ int qdisc_read(struct netlink *n, struct sampler_snapshot *s)
 		struct thing *t = &s->things[i];
 		char name[IF_NAMESIZE] = "";
 
-		/* Like its other readings, those of lo are not the network's; a device that is
-		 * gone has none. */
+		/* As for other readings, those of lo do not count; a device that has been removed
+		 * has none. */
 		if (!if_indextoname((unsigned)t->id, name) || !strcmp(name, "lo"))
 			continue;
 		memcpy(t->name, name, sizeof(t->name));

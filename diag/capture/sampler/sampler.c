@@ -1,11 +1,11 @@
 /*
- * The tracer "sampler": readings of the kernel (diag/record/reading.h), once at each whole second
- * of CLOCK_REALTIME.
+ * The tracer "sampler": readings of the kernel (diag/record/reading.h), at each whole second of
+ * CLOCK_REALTIME.
  *
- * A tick that comes, or ends, more than LATE_NS after its second is no good: neither the second
- * before it nor the one after has both its ends, and no COUNT is written for them (a LEVEL: for the
- * one before it). Nothing is spread over gaps. The same holds where the clock was set: by
- * CLOCK_MONOTONIC as well, ticks are a second apart, to LATE_NS.
+ * A tick that begins or ends more than LATE_NS after its second is invalid: the seconds before and
+ * after it then lack one end, so no COUNT is written for them (and no LEVEL for the one before).
+ * Counts are never spread over gaps. The same applies if the clock was set: by CLOCK_MONOTONIC
+ * ticks must also be a second apart, within LATE_NS.
  */
 #include "diag/capture/sampler/sampler.h"
 
@@ -35,16 +35,16 @@ struct sampler {
 	const struct trace_request *r;
 	struct log_writer *log;
 	struct tcp *tcp;
-	struct netlink *routes; /* NULL: this kernel has none */
+	struct netlink *routes; /* NULL: not supported by this kernel */
 	struct processes *processes;
 	struct disk_device disk;
 	struct group group;
 	struct sampler_snapshot snapshots[2], *now, *before;
 	bool good;       /* the last tick was in time */
-	int64_t tick_ns; /* the second at which it was taken */
+	int64_t tick_ns; /* its second */
 	int timer;
 	struct launch launch;
-	pid_t child; /* the command; 0: none, or it has ended */
+	pid_t child; /* the command; 0: none, or ended */
 	int child_status;
 	uint64_t written, missed; /* seconds */
 	int64_t latest_ns;
@@ -88,7 +88,7 @@ static int write_reading(void *ctx, const struct sampled *g)
 	return log_write(x->log, &rec, &x->err);
 }
 
-/* False: nobody is left. */
+/* False: all processes have ended. */
 static bool sampler_take(struct sampler *x)
 {
 	struct sampler_snapshot *s = x->before, *before = x->now;
@@ -102,7 +102,7 @@ static bool sampler_take(struct sampler *x)
 	s->mono_ns = clock_ns(CLOCK_MONOTONIC);
 	s->boot_ns = clock_ns(CLOCK_BOOTTIME);
 	left = processes_refresh(x->processes);
-	/* First what moves fastest. Without it the rest is still worth having. */
+	/* The fastest changing values first. Without them the rest is still useful. */
 	tcp_read(x->tcp, x->processes, before, s, &ignored);
 	processes_read(x->processes, before, s);
 	node_read(&x->disk, &x->group, s);
@@ -112,7 +112,7 @@ static bool sampler_take(struct sampler *x)
 	return left;
 }
 
-/* False: nobody is left. */
+/* False: all processes have ended. */
 static bool tick(struct sampler *x)
 {
 	bool left = sampler_take(x), was_good = x->good, counts;
@@ -147,7 +147,7 @@ static int set_timer(struct sampler *x)
 		: 0;
 }
 
-/* As tick, if it is time. */
+/* Calls tick if it is due. */
 static bool tick_if_due(struct sampler *x)
 {
 	uint64_t ticks;
@@ -162,7 +162,7 @@ static bool tick_if_due(struct sampler *x)
 	return true;
 }
 
-/* Until all have ended, a signal says stop, or the log fails. */
+/* Runs until all processes have ended, a signal says stop, or the log fails. */
 static void sampler_run(struct sampler *x)
 {
 	bool left = true;
@@ -171,11 +171,11 @@ static void sampler_run(struct sampler *x)
 		struct pollfd p = {.fd = x->timer, .events = POLLIN};
 		int stop;
 
-		/* trace_signals' ticks end it as well. */
+		/* trace_signals' ticks also end this. */
 		poll(&p, 1, -1);
 		stop = trace_take_stop();
 		if (stop == TRACE_LEAVE || (stop && !x->r->command)) {
-			/* The second that has just ended is whole. */
+			/* The second that has just ended is complete. */
 			tick_if_due(x);
 			break;
 		}
@@ -218,9 +218,9 @@ static int open_all(struct sampler *x, struct err *e)
 	return rc;
 }
 
-/* A reading that waits for a processor is no reading of its second. What it takes is 2 ms of each,
- * so that it may go first; nice values do not reach beyond a session where the kernel groups by
- * sessions (autogroup). */
+/* A reading delayed by a busy processor does not belong to its second. It takes 2 ms of each
+ * second, so it may have a real-time priority; nice values do not work across sessions if the
+ * kernel groups by sessions (autogroup). */
 static void on_time(void)
 {
 	const struct sched_param first = {.sched_priority = 1};
@@ -233,9 +233,8 @@ static void say_missed(const struct sampler *x)
 {
 	if (x->missed)
 		fprintf(stderr,
-			"culprit-agent trace: %llu of %llu seconds were missed, their readings "
-			"are not written: a tick "
-			"was late by up to %lld ms (%lld are too many), or the clock was set\n",
+			"culprit-agent trace: %llu of %llu seconds were missed and have no readings: a tick "
+			"was late by up to %lld ms (limit %lld), or the clock was set\n",
 			(unsigned long long)x->missed, (unsigned long long)(x->missed + x->written),
 			(long long)(x->latest_ns / 1000000), LATE_NS / 1000000);
 }
@@ -282,7 +281,7 @@ int sampler_trace(const struct trace_request *r, struct err *why)
 	if (x.failed)
 		code = trace_complain(TRACE_EXIT_NOT_WHOLE, x.err.text);
 out:
-	launch_close(&x.launch); /* a command that waits ends with that */
+	launch_close(&x.launch); /* ends a command that still waits */
 	if (x.child)
 		waitpid(x.child, NULL, 0);
 	if (x.timer >= 0)

@@ -1,4 +1,4 @@
-/* What was read in one second, and the readings that two such snapshots give. */
+/* Keeps the values read at a tick, and makes readings from two such snapshots. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,7 +28,7 @@ struct thing *snapshot_add(struct sampler_snapshot *s, enum thing_kind kind, uin
 	}
 	s->things = more;
 	t = &s->things[s->n++];
-	/* Not all of it: most of a thing are values that are not its. */
+	/* Sets only some fields: most of a thing are values that it does not have. */
 	t->kind = kind;
 	t->id = id;
 	t->has = 0;
@@ -79,14 +79,14 @@ void snapshot_free(struct sampler_snapshot *s)
 	*s = (struct sampler_snapshot){0};
 }
 
-/* What a reading's raw values are in its unit. */
+/* The factor from a reading's raw value to its unit. */
 static double unit(enum reading r)
 {
 	switch (r) {
 	case READING_DISK_READ_BYTES:
 	case READING_DISK_WRITTEN_BYTES:
 	case READING_DRIVE_READ:
-	case READING_DRIVE_WRITTEN: return 512; /* sectors, whatever the device's own are */
+	case READING_DRIVE_WRITTEN: return 512; /* sectors, independent of the device's own */
 	case READING_DISK_READ_TIME:
 	case READING_DISK_WRITE_TIME:
 	case READING_DISK_BUSY:
@@ -134,7 +134,7 @@ static bool is_narrow(enum reading r)
 	}
 }
 
-/* False: it has no part in the reading. */
+/* False: the thing has no part in the reading. */
 static bool part_of(const struct thing *before, const struct thing *t, enum reading r, bool counts,
 	uint64_t *out)
 {
@@ -148,7 +148,7 @@ static bool part_of(const struct thing *before, const struct thing *t, enum read
 		return false;
 	*out = t->value[r] - (before ? before->value[r] : 0);
 	if (before && t->value[r] < before->value[r]) {
-		/* Began anew (a driver was reset), or went round. */
+		/* The counter was reset (a driver restarted), or wrapped. */
 		if (!is_narrow(r) || before->value[r] > UINT32_MAX ||
 			before->value[r] - t->value[r] < 1u << 31)
 			return false;
@@ -174,7 +174,7 @@ static int by_peer(const void *a, const void *b)
 	return memcmp(&(*p)->peer, &(*q)->peer, sizeof((*p)->peer));
 }
 
-/* What a sum is made of. */
+/* The things that make a sum. */
 struct parts {
 	const struct sampler_snapshot *before;
 	struct thing *const *list;
@@ -184,7 +184,7 @@ struct parts {
 	void *ctx;
 };
 
-/* Has it a name, and a part in the reading? */
+/* Does the thing have a name, and a part in the reading? */
 static bool is_part(const struct parts *p, size_t i, enum reading r, uint64_t *raw)
 {
 	const struct thing *t = p->list[i];
@@ -193,8 +193,8 @@ static bool is_part(const struct parts *p, size_t i, enum reading r, uint64_t *r
 		part_of(snapshot_find(p->before, t->kind, t->id), t, r, p->counts, raw);
 }
 
-/* Each with a name by itself, if there are several. */
-static int tell_apart(const struct parts *p, enum reading r)
+/* Gives a reading for each named thing, if there are several. */
+static int each_named(const struct parts *p, enum reading r)
 {
 	size_t named = 0;
 	uint64_t raw;
@@ -213,8 +213,8 @@ static int tell_apart(const struct parts *p, enum reading r)
 	return rc;
 }
 
-/* One reading each of those that any thing has: of a peer's sockets, or with 'peer' NULL of what is
- * no socket. */
+/* Gives each reading that any thing has: for a peer's sockets, or, with 'peer' NULL, for things
+ * that are not sockets. */
 static int sum_up(const struct parts *p, const struct socket_peer *peer)
 {
 	const enum reading first = peer ? READING_TCP_FIRST : 0,
@@ -237,7 +237,7 @@ static int sum_up(const struct parts *p, const struct socket_peer *peer)
 		if (all[r].count)
 			rc = p->each(p->ctx, &all[r]);
 		if (!rc && all[r].count > 1 && !peer)
-			rc = tell_apart(p, r);
+			rc = each_named(p, r);
 	}
 	return rc;
 }

@@ -1,5 +1,5 @@
-/* Sockets, by sock_diag(7): one dump a family, each socket with its struct tcp_info as far as this
- * kernel has it. */
+/* Reads sockets by sock_diag(7): one dump for each address family, each socket with as much of
+ * struct tcp_info as this kernel has. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <linux/inet_diag.h>
@@ -23,11 +23,11 @@ enum {
 	LAST_ACK,
 	LISTEN,
 	CLOSING,
-	/* The others have no struct tcp_info. */
+	/* Sockets in other states have no struct tcp_info. */
 	STATES = 1 << ESTABLISHED | 1 << SYN_SENT | 1 << FIN_WAIT1 | 1 << FIN_WAIT2 |
 		1 << CLOSE_WAIT | 1 << LAST_ACK | 1 << LISTEN | 1 << CLOSING,
-	/* A dump that continues while sockets come and go may leave one out: so long it is not
-	 * forgotten. */
+	/* A dump may omit a socket while others come and go: it is remembered for this number of
+	 * ticks. */
 	MISSING_TICKS = 3,
 };
 
@@ -37,7 +37,7 @@ struct tcp {
 	size_t n_listening, listening_room;
 };
 
-/* Where each reading lies in struct tcp_info; a kernel older than the field gives a shorter one. */
+/* Place of each reading in struct tcp_info; a kernel older than the field has a shorter struct. */
 #define FIELD(reading, field)                                                                      \
 	{                                                                                          \
 		READING_##reading, offsetof(struct tcp_info, field),                               \
@@ -85,7 +85,7 @@ static void take_info(const struct nlattr *a, struct thing *t)
 	}
 }
 
-/* An IPv4 address in an IPv6 socket is the same peer as in an IPv4 one. */
+/* An IPv4 address in an IPv6 socket is the same peer as in an IPv4 socket. */
 static void take_peer(const struct inet_diag_msg *m, struct socket_peer *p)
 {
 	static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
@@ -151,7 +151,7 @@ static int list_sockets(struct tcp *t, struct sampler_snapshot *s, struct err *e
 
 	if (!rc)
 		rc = dump(t, AF_INET6, s);
-	/* No IPv6 here. */
+	/* no IPv6 here */
 	if (rc == -ENOENT && s->n)
 		rc = 0;
 	s->sockets_listed = !rc;
@@ -188,8 +188,8 @@ static int tcp_by_number(const void *a, const void *b)
 	return *p < *q ? -1 : *p > *q;
 }
 
-/* Whose a socket is stays: after its process has closed it, it still sends what is left, and has no
- * inode any more. */
+/* A socket keeps its owner: after its process has closed it, it still sends its remaining data, but
+ * has no inode any more. */
 static int tcp_judge(struct tcp *t, struct processes *p, const struct sampler_snapshot *before,
 	struct sampler_snapshot *s)
 {
@@ -215,7 +215,7 @@ static int tcp_judge(struct tcp *t, struct processes *p, const struct sampler_sn
 			if (!asked)
 				inodes = processes_sockets(p, &n);
 			asked = true;
-			/* Only now is it to be asked what it is to us. */
+			/* Only now its owner must be determined. */
 			x->ours = n &&
 				bsearch(&x->inode, inodes, n, sizeof(*inodes), tcp_by_number);
 		}

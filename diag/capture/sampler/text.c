@@ -6,7 +6,7 @@
 #include "diag/capture/sampler/sampler.h"
 #include "harness/base/hash.h"
 
-/* A number in decimal after blanks, ended by a blank, a line's end or the text's. */
+/* A decimal number after blanks, ended by a blank, newline or the end of the text. */
 static bool text_number(const char **at, uint64_t *out)
 {
 	const char *p = *at;
@@ -86,8 +86,8 @@ static struct thing *add_cpu(struct sampler_snapshot *s, uint64_t cpu)
 /* Columns of /proc/stat. */
 enum { USER, NICE, SYSTEM, IDLE, IOWAIT, IRQ, SOFTIRQ, STEAL, CPU_FIELDS };
 
-/* "cpu0 user nice system idle iowait irq softirq steal ...": guests' time is in user and nice
- * already. */
+/* "cpu0 user nice system idle iowait irq softirq steal ...": guests' time is already in user and
+ * nice. */
 void text_cpus(const char *text, struct sampler_snapshot *s)
 {
 	const uint64_t tick_ns = 1000000000u / (uint64_t)sysconf(_SC_CLK_TCK);
@@ -157,7 +157,7 @@ static bool device_stats(const char *text, unsigned major, unsigned minor, uint6
 		if (numbers(&at, device, 2) < 2 || device[0] != major || device[1] != minor)
 			continue;
 		at += strspn(at, " ");
-		at += strcspn(at, " \n"); /* its name */
+		at += strcspn(at, " \n"); /* the device's name */
 		if (numbers(&at, v, FIELDS) == FIELDS)
 			return true;
 	}
@@ -241,7 +241,7 @@ void text_meminfo(const char *text, struct thing *t)
 
 void text_faults(const char *text, const char *prefix, struct thing *t)
 {
-	/* Before Linux 5.9 those of files alone, under the last name. */
+	/* Before Linux 5.9 only those of files, under the last name. */
 	static const struct {
 		const char *name;
 		enum reading reading;
@@ -260,9 +260,8 @@ void text_faults(const char *text, const char *prefix, struct thing *t)
 	}
 }
 
-/* "PID (NAME) STATE PPID ...": the name may hold anything, blanks, parentheses and line ends too.
- * proc(5) counts from
- * 1 and the process number. */
+/* "PID (NAME) STATE PPID ...": the name may contain anything, including blanks, parentheses and
+ * newlines. proc(5) counts fields from 1, beginning with the process number. */
 bool text_process_stat(const char *text, struct process_stat *out)
 {
 	enum { FIRST = 4, UTIME = 14, STIME = 15, START = 22, RSS = 24 };

@@ -1,5 +1,5 @@
-/* strace(1), to which Kasick et al. 2009 (table 2) compare their tracer: every call with its time,
- * as text. */
+/* strace(1), with which Kasick et al. 2009 (table 2) compare their tracer: every call with its
+ * time, as text. */
 #include <dirent.h>
 #include <errno.h>
 #include <signal.h>
@@ -19,7 +19,7 @@ static bool traced_by(const char *status_path, pid_t tool)
 	bool yes;
 
 	if (file_read(status_path, &text, NULL, NULL) < 0)
-		return true; /* it has ended */
+		return true; /* the thread has ended */
 	at = strstr(text, "\nTracerPid:");
 	yes = at && strtol(at + 11, NULL, 10) == tool;
 	free(text);
@@ -48,16 +48,16 @@ static bool is_ready(const struct external *x)
 	return all;
 }
 
-/* Told to stop, it lets go, closes its file, and dies of the signal. */
-static int strace_finish(struct external *x, int code, bool told, struct err *e)
+/* On the stop signal strace detaches, closes its file, and dies of the signal. */
+static int strace_finish(struct external *x, int code, bool stopped, struct err *e)
 {
-	if (told && code && code != 128 + x->stop_signal)
-		return err_set(e, -EIO, "strace did not end in order, but with %d", code);
+	if (stopped && code && code != 128 + x->stop_signal)
+		return err_set(e, -EIO, "strace did not end properly, but with code %d", code);
 	return 0;
 }
 
-/* strace follows what is forked under it; what was forked before has to be named. What a process
- * forks after this look, and before strace has it, is missing. */
+/* strace follows new forks; earlier descendants must be named. Processes that are forked after this
+ * look and before strace attaches are missing. */
 static int add_descendants(struct external *x, pid_t **all)
 {
 	auto_free struct proc_id *below = NULL;

@@ -1,7 +1,7 @@
 /*
  * sysstat's sadc(8), the sampler in table 2 of Kasick et al. 2009: CPU, memory, disks and network,
- * once a second, to its binary file, which sar(1) and sadf(1) read. It looks at the machine, not
- * at processes: these only say when it ends.
+ * once a second, to its binary file, which sar(1) and sadf(1) read. It samples the machine; the
+ * given processes only determine when it ends.
  */
 #include <errno.h>
 #include <signal.h>
@@ -14,8 +14,8 @@
 #include "diag/capture/tools/tool.h"
 #include "harness/base/file.h"
 
-/* It writes what it has seen and sleeps until the next second; a sample is never half written
- * then. */
+/* sadc writes a sample and sleeps until the next second, so while it sleeps no sample is half
+ * written. */
 static bool is_asleep(pid_t pid)
 {
 	char path[32], *text, *at;
@@ -37,7 +37,7 @@ static int64_t size_of(const struct external *x)
 	return stat(x->request->out, &st) < 0 ? -1 : (int64_t)st.st_size;
 }
 
-/* Asleep, the file as long before as after. */
+/* It sleeps, and the file's size did not change in the meantime. */
 static bool at_rest(const struct external *x, int64_t *size)
 {
 	*size = size_of(x);
@@ -56,12 +56,12 @@ static bool is_calm(struct external *x)
 	return at_rest(x, &x->size_bytes);
 }
 
-/* The signal may still have come when the next sample was half written: that one goes. */
-static int tools_sysstat_finish(struct external *x, int code, bool told, struct err *e)
+/* The signal may still have come in the middle of the next sample, which is then cut off. */
+static int tools_sysstat_finish(struct external *x, int code, bool stopped, struct err *e)
 {
 	(void)code;
-	if (!told || x->size_bytes <= 0)
-		return err_set(e, -EIO, "sadc did not end in order");
+	if (!stopped || x->size_bytes <= 0)
+		return err_set(e, -EIO, "sadc did not end properly");
 	if (size_of(x) != x->size_bytes && truncate(x->request->out, x->size_bytes) < 0)
 		return err_errno(e, -errno, "cannot shorten '%s'", x->request->out);
 	return 0;
@@ -69,7 +69,7 @@ static int tools_sysstat_finish(struct external *x, int code, bool told, struct 
 
 int sysstat_trace(const struct trace_request *r, struct err *why)
 {
-	/* Debian's place, and others'. */
+	/* Debian's folder, and others. */
 	static const char *const folders[] = {
 		"/usr/lib/sysstat", "/usr/lib64/sa", "/usr/lib/sa", NULL};
 	struct external x = {.request = r,

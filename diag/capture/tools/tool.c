@@ -93,7 +93,7 @@ int external_begin(struct external *x)
 
 static _Noreturn void be_tool(const struct external *x, pid_t keeper)
 {
-	/* A terminal's signals are for us and the command. */
+	/* A terminal's signals are for us and the command, not for the tool. */
 	setpgid(0, 0);
 	prctl(PR_SET_PDEATHSIG, x->death_signal);
 	if (getppid() != keeper)
@@ -106,7 +106,7 @@ static _Noreturn void be_tool(const struct external *x, pid_t keeper)
 	_exit(126);
 }
 
-/* Tells the tool's number, and ends with its exit code when it does. */
+/* Reports the tool's pid, and ends with its exit code when the tool ends. */
 static _Noreturn void be_keeper(const struct external *x, pid_t maker, int tell)
 {
 	const int deaf[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
@@ -129,7 +129,7 @@ static _Noreturn void be_keeper(const struct external *x, pid_t maker, int tell)
 	}
 	if (tool < 0 || write(tell, &tool, sizeof(tool)) != sizeof(tool))
 		_exit(126);
-	/* No one else's descriptors are to be held open by us. */
+	/* The keeper must not hold other descriptors open. */
 	close(tell);
 	launch_close((struct launch *)&x->launch);
 	if (x->request->ready_fd >= 0)
@@ -176,7 +176,7 @@ static bool all_gone(const struct external *x)
 	return true;
 }
 
-/* Ends what did not come to run. */
+/* Cleans up before the tool ran. */
 static int abandon(struct external *x, int code)
 {
 	launch_close(&x->launch);
@@ -200,11 +200,11 @@ static void stop_tool(struct external *x, int *status)
 		kill(x->tool, x->stop_signal);
 }
 
-/* Until command and tool have ended; returns whether the tool was told to. */
+/* Waits until command and tool have ended; returns whether the tool was sent the stop signal. */
 static bool tool_watch(struct external *x, int *command_status, int *status)
 {
 	const struct trace_request *r = x->request;
-	bool told = false;
+	bool stopped = false;
 
 	while (x->keeper || x->command) {
 		int s = 0, stop;
@@ -222,14 +222,14 @@ static bool tool_watch(struct external *x, int *command_status, int *status)
 			x->command = 0;
 		if (stop > 0 && x->command)
 			trace_pass_stop(x->command, stop, false);
-		if (x->tool && !told &&
+		if (x->tool && !stopped &&
 			((stop && (!r->command || stop == TRACE_LEAVE)) ||
 				(!x->ends_by_itself && (r->command ? !x->command : all_gone(x))))) {
 			stop_tool(x, status);
-			told = true;
+			stopped = true;
 		}
 	}
-	return told;
+	return stopped;
 }
 
 int external_run(struct external *x)
@@ -237,15 +237,15 @@ int external_run(struct external *x)
 	const struct trace_request *r = x->request;
 	int command_status = 0, status = 0, code, rc;
 	struct err e;
-	bool told;
+	bool stopped;
 
 	rc = start_tool(x);
 	if (rc)
 		return abandon(x, tool_complain(x, TRACE_EXIT_USAGE, "cannot record to", -rc));
 	while (!x->is_ready(x)) {
 		if (tool_ended(x, &status)) {
-			/* With a code from 1 to 127 it has said itself why, and that is to be the
-			 * last word. */
+			/* With a code from 1 to 127 the tool has printed the reason, which must be
+			 * the last line. */
 			if (!WEXITSTATUS(status) || WEXITSTATUS(status) > 128)
 				trace_complain(
 					TRACE_EXIT_USAGE, "the tracer ended before it was ready");
@@ -258,12 +258,12 @@ int external_run(struct external *x)
 	trace_ready(r);
 	if (r->command && launch_go(&x->launch, &e) < 0)
 		return abandon(x, trace_complain(TRACE_EXIT_NO_PROGRAM, e.text));
-	told = tool_watch(x, &command_status, &status);
+	stopped = tool_watch(x, &command_status, &status);
 	code = r->command ? trace_exit_code(command_status) : TRACE_EXIT_OK;
-	if (!told && trace_exit_code(status))
+	if (!stopped && trace_exit_code(status))
 		rc = err_set(
 			&e, -EIO, "%s ended by itself with %d", x->name, trace_exit_code(status));
 	if (!rc && x->finish)
-		rc = x->finish(x, trace_exit_code(status), told, &e);
+		rc = x->finish(x, trace_exit_code(status), stopped, &e);
 	return rc ? trace_complain(TRACE_EXIT_NOT_WHOLE, e.text) : code;
 }
