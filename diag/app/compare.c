@@ -42,8 +42,7 @@ static int differ(const struct app_trace *a, uint32_t thread, uint64_t n, const 
 
 	return err_set(e, -EDOM,
 		"two runs of the command differ: call %llu of rank %u (thread %u) is %s in the "
-		"first run, %s in the second; only a program that makes the same calls each time "
-		"can be replayed",
+		"first run, %s in the second: not replayable",
 		(unsigned long long)n, th->rank, thread - app_rank(a, th->rank)->first_thread, x,
 		y);
 }
@@ -83,14 +82,13 @@ int app_compare(const struct app_trace *a, const struct app_trace *b, struct err
 	if (app_n_ranks(a) != app_n_ranks(b))
 		return err_set(e, -EDOM,
 			"two runs of the command differ: %zu processes with calls on files in the "
-			"first run, %zu in the second; only a program that makes the same calls "
-			"each time can be replayed",
+			"first run, %zu in the second: not replayable",
 			app_n_ranks(a), app_n_ranks(b));
 	for (uint32_t i = 0; i < app_n_ranks(a); i++)
 		if (app_rank(a, i)->n_threads != app_rank(b, i)->n_threads)
 			return err_set(e, -EDOM,
 				"two runs of the command differ: rank %u has %u threads with "
-				"calls on files in the first run, %u in the second",
+				"calls on files in the first run, %u in the second: not replayable",
 				i, app_rank(a, i)->n_threads, app_rank(b, i)->n_threads);
 	for (uint32_t i = 0; !rc && i < app_n_threads(a); i++)
 		rc = compare_thread(a, b, i, e);

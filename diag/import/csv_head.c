@@ -503,9 +503,8 @@ static int check_headless(const struct csv_table *t, const struct import_options
 	list = list_names(t);
 	rc = looks_fio(t)
 		? err_set(e, -EINVAL,
-			  "the first line must name the columns; it holds %s. A log of fio (ms, "
-			  "value, direction, size, offset)? Join one of each job: (echo "
-			  "time_ms,JOB; cut -d, -f1,2 '%.60s') >JOB.csv",
+			  "the first line must name the columns; it holds %s. For each log of "
+			  "fio: (echo time_ms,JOB; cut -d, -f1,2 '%.60s') >JOB.csv",
 			  list, source)
 		: err_set(e, -EINVAL,
 			  "the first line must name the columns, such as 'time,host,disk,read_ms'; "

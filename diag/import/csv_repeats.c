@@ -334,9 +334,8 @@ static int csv_repeats_refuse(
 	list_names(l, found, names, sizeof(names));
 	if (found && l->t->form == CSV_WIDE)
 		return err_set(e, -EINVAL,
-			"%zu of %zu rows repeat a time, separated by %s: if that "
-			"names members (disks, hosts ...), give it by --member, or by --group if "
-			"it groups them",
+			"%zu of %zu rows repeat a time, separated by %s: give it by --member if it "
+			"names members (disks, hosts ...), else by --group",
 			repeated, rows, names);
 	if (found)
 		return err_set(e, -EINVAL,
@@ -345,7 +344,7 @@ static int csv_repeats_refuse(
 			repeated, rows, names);
 	return err_set(e, -EINVAL,
 		"%zu of %zu rows repeat a time of their series, and no column separates them%s%s: "
-		"keep one row for each time, or name key columns by --member and --group",
+		"keep one for each time, or give --member and --group",
 		repeated, rows, *names ? "; tried " : "", names);
 }
 
@@ -515,9 +514,8 @@ static int look_for_turns(
 		if (l->t->form == CSV_WIDE || !give_role(l, c, roles))
 			return err_set(e, -EINVAL,
 				"the values of column '%.60s' take turns in time, each at its own "
-				"step, so they are not one series: if they name members "
-				"(disks, hosts ...), give --member '%.60s', or --group if they "
-				"group them",
+				"step, so they are several series: give --member '%.60s' or "
+				"--group",
 				l->t->names[c->at], l->t->names[c->at]);
 		import_note(said,
 			"the values of column '%.60s' take turns in time, each at its own step: "
@@ -571,9 +569,8 @@ int csv_repeats_judge(struct csv *c)
 		return 0;
 	c->rows.line = c->first_repeat;
 	return csv_wrong(c,
-		"%.0f%% of the rows repeat a time of their series, this one among the first, and "
-		"no column is known to separate them: keep one row for each time, or name key "
-		"columns by --member and --group",
+		"%.0f%% of the rows repeat a time of their series, such as this one: keep one for "
+		"each time, or give --member and --group",
 		100.0 * repeated / c->whole.n);
 }
 

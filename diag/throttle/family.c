@@ -9,7 +9,7 @@
 #include "harness/base/alloc.h"
 #include "harness/base/auto.h"
 
-/* Grows both arrays by one. */
+/* Grows an array by one element; its capacity is a power of two. */
 #define GROW(array, n)                                                                             \
 	do {                                                                                       \
 		if (!((n) & ((n)-1)))                                                              \

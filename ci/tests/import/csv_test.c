@@ -238,8 +238,8 @@ static void wide_form(void **state)
 		snprintf(text, sizeof(text), "time,a\n0,%s\n", units[i]);
 		snprintf(want, sizeof(want),
 			"x.csv:2: value '%s' of column 'a' is not a decimal number (a number with a "
-			"unit? Write the number alone, in one unit for the column; its name ends "
-			"with it: _s, _ms, _us, _ns, _bytes, _pct)",
+			"unit? Write only the number; the column's name ends with its unit: _s, "
+			"_ms, _us, _ns, _bytes, _pct)",
 			units[i]);
 		refuses(text, NULL, want);
 	}
@@ -511,7 +511,7 @@ static void repeats_that_no_column_separates(void **state)
 	(void)state;
 	unclear("host,ms", ROWS("h1,1", "h1,2", "h2,3"), NULL,
 		"x.csv:1: 4 of 12 rows repeat a time of their series, and no column separates "
-		"them: keep one row for each time, or name key columns by --member and --group");
+		"them: keep one for each time, or give --member and --group");
 	/* Neither measured numbers nor a text that never recurs separate rows. */
 	unclear("host,depth,id,ms", ROWS("h1,#,x#1,1.5", "h1,3,x#2,2.5"), NULL,
 		"x.csv:1: 4 of 8 rows repeat a time of their series, and no column separates them; "
@@ -522,9 +522,8 @@ static void repeats_that_no_column_separates(void **state)
 		"'name': add it by --group, or name it by --member");
 	/* A wide table has no key of rows. */
 	unclear("thing,ms", ROWS("a,1", "b,2"), NULL,
-		"x.csv:1: 4 of 8 rows repeat a time, separated by 'thing': if that "
-		"names members (disks, hosts ...), give it by --member, or by --group if it groups "
-		"them");
+		"x.csv:1: 4 of 8 rows repeat a time, separated by 'thing': give it by --member if "
+		"it names members (disks, hosts ...), else by --group");
 	/* Identical rows count once; a few repeats are tolerated. */
 	keys("host,ms", ROWS("h1,#", "h1,#"), NULL, "h1 ms 0 1\nh1 ms 0 1\nh1 ms 1 2\n",
 		"member in 'host'", NULL);
@@ -589,8 +588,7 @@ static void heads_are_refused(void **state)
 		"x.csv:1: the first line must name the columns");
 	refuses("0, 7872059, 0, 4096, 0\n100, 7166968, 1, 4096, 4096\n", NULL,
 		"x.csv:1: the first line must name the columns; it holds '0', '7872059', '0', "
-		"'4096', '0'. A log of fio (ms, value, direction, size, offset)? Join one of each "
-		"job: (echo time_ms,JOB; cut -d, -f1,2 'x.csv') >JOB.csv");
+		"'4096', '0'. For each log of fio: (echo time_ms,JOB; cut -d, -f1,2 'x.csv') >JOB.csv");
 	/* Names may be numbers. */
 	gives("time,50,99\n0,1,2\n", NULL, "50 read_ms 0 1\n99 read_ms 0 2\n", "wide");
 	refuses("time,disk,metric,value\n", &near,
