@@ -226,7 +226,7 @@ static size_t put_done(size_t at, int code)
 	return at + MNL_ALIGN(h->nlmsg_len);
 }
 
-static void sockets_have_what_the_kernel_has(void **state)
+static void sockets_have_the_kernels_values(void **state)
 {
 	struct sampler_snapshot s = {0};
 	size_t n;
@@ -559,7 +559,7 @@ int main(void)
 		cmocka_unit_test(disks_are_found_by_number),
 		cmocka_unit_test(node_texts_are_read),
 		cmocka_unit_test(process_texts_are_read),
-		cmocka_unit_test(sockets_have_what_the_kernel_has),
+		cmocka_unit_test(sockets_have_the_kernels_values),
 		cmocka_unit_test(queues_of_a_device_are_added_up),
 		cmocka_unit_test(hostile_texts_do_no_harm),
 		cmocka_unit_test(damaged_messages_do_no_harm),

@@ -26,7 +26,7 @@ check "the windows before are healthy" [ "$(grep -A1 -e '^0 .. 60 s' -e '^60 .. 
 check "four windows have one verdict each" [ "$(grep -c '^[0-9]* \.\. [0-9]* s$' out) $(grep -c 'peer-threshold: ' out)" = "4 4" ]
 
 check "the slow server is also named without training" bash -c "'$culprit' diagnose --csv ill.csv --detector peer-robust | grep -q 'peer-robust: s3 (since 1[56][0-9] s)'"
-check "and the series without the fault is healthy" bash -c "'$culprit' diagnose --csv well.csv --detector peer-robust | grep -q 'peer-robust: healthy'"
+check "... and the series without the fault is healthy" bash -c "'$culprit' diagnose --csv well.csv --detector peer-robust | grep -q 'peer-robust: healthy'"
 
 # The same series in other forms.
 judged() { "$culprit" diagnose --csv - --train-until 100 --json | perl -MJSON::PP -0777 -ne 'for (@{decode_json($_)}) {

@@ -275,7 +275,7 @@ static void failures_within_a_second_are_one_event(void **state)
 	events_free(s);
 }
 
-static void places_say_what_a_call_was_about(void **state)
+static void places_name_the_object_of_a_call(void **state)
 {
 	static const struct {
 		const char *call;
@@ -849,7 +849,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(failures_within_a_second_are_one_event),
-		cmocka_unit_test(places_say_what_a_call_was_about),
+		cmocka_unit_test(places_name_the_object_of_a_call),
 		cmocka_unit_test(calls_that_a_server_repeats_are_counted),
 		cmocka_unit_test(many_failures_take_little_memory),
 		cmocka_unit_test(successful_calls_of_applications_are_kept),

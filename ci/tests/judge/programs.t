@@ -77,31 +77,31 @@ fails() { # NAME PATTERN [LIMIT_S]: ./NAME.sh
 printf '#!/bin/sh\nwhile :; do sleep 1; done\n' | program hangs.sh
 check "a program that hangs" fails hangs 'did not end within 2 s' 2
 printf '#!/bin/sh\necho "{\\"metric\\": \\"any\\", \\"indicted\\": []}"; exec >&- 2>&-; while :; do sleep 1; done\n' | program lingers.sh
-check "one that has answered and does not end" fails lingers 'did not end within 2 s' 2
+check "a program that has answered and does not end" fails lingers 'did not end within 2 s' 2
 printf '#!/bin/sh\nkill -SEGV $$\n' | program crashes.sh
-check "one that crashes" fails crashes 'ended by signal 11 (Segmentation fault)'
+check "a program that crashes" fails crashes 'ended by signal 11 (Segmentation fault)'
 printf '#!/bin/sh\necho one >&2; echo "cannot find my weights" >&2; exit 3\n' | program ends.sh
-check "one that exits with an error: its last line is shown" fails ends 'exit code 3: cannot find my weights'
+check "a program that exits with an error: its last line is shown" fails ends 'exit code 3: cannot find my weights'
 printf '#!/usr/bin/perl\ndie "no such thing"\n' | program dies.sh
-check "one with exit code 255" fails dies 'exit code 255: no such thing'
+check "a program with exit code 255" fails dies 'exit code 255: no such thing'
 printf '#!/bin/sh\n:\n' | program silent.sh
-check "one that prints nothing" fails silent 'printed nothing'
+check "a program that prints nothing" fails silent 'printed nothing'
 printf '#!/bin/sh\necho "I think it is server-0001"\n' | program talks.sh
-check "one that prints no JSON" fails talks 'is not one line of JSON'
+check "a program that prints no JSON" fails talks 'is not one line of JSON'
 printf '#!/bin/sh\nyes\n' | program floods.sh
-check "one that floods standard output" fails floods 'printed more than 1024 KiB'
+check "a program that floods standard output" fails floods 'printed more than 1024 KiB'
 printf '#!/bin/sh\nyes >&2\n' | program moans.sh
-check "one that floods standard error" fails moans 'did not end within 2 s' 2
+check "a program that floods standard error" fails moans 'did not end within 2 s' 2
 printf '#!/bin/sh\necho "{\\"metric\\": \\"any\\", \\"indicted\\": [\\"server-0099\\"]}"\n' | program invents.sh
-check "one that indicts an unknown server" fails invents "indicts 'server-0099', which is not a server"
+check "a program that indicts an unknown server" fails invents "indicts 'server-0099', which is not a server"
 printf '#!/bin/sh\necho "{\\"metric\\": \\"any\\", \\"guilty\\": []}"\n' | program misspells.sh
-check "one with an unknown key in its verdict" fails misspells "unknown key 'guilty'"
+check "a program with an unknown key in its verdict" fails misspells "unknown key 'guilty'"
 printf '#!/bin/sh\necho "[" ; i=0; while [ $i -lt 5000 ]; do printf "["; i=$((i+1)); done\n' | program nests.sh
-check "one that nests arrays too deep" fails nests 'is not one line of JSON'
+check "a program that nests arrays too deep" fails nests 'is not one line of JSON'
 printf '#!/no/such/interpreter\n' | program lost.sh
-check "one without its interpreter" fails lost 'cannot start the detector'
+check "a program without its interpreter" fails lost 'cannot start the detector'
 printf '#!/bin/sh\n(while :; do sleep 1; done) & (while :; do sleep 1; done) >/dev/null 2>&1 &\necho "{\\"metric\\": \\"any\\", \\"indicted\\": []}"\n' | program forks$$.sh
-check "one that leaves children behind: its answer counts" bash -c "'$culprit' diagnose '$corpus' --cell 5 --detector ./forks$$.sh | grep -q 'forks$$: healthy'"
+check "a program that leaves children behind: its answer counts" bash -c "'$culprit' diagnose '$corpus' --cell 5 --detector ./forks$$.sh | grep -q 'forks$$: healthy'"
 check "their processes and folders are gone" until_true 60 bash -c '! pgrep -f "$1" && ! ls -d "$TMPDIR"/culprit-detector.* 2>/dev/null' - "[f]orks$$\.sh"
 
 "$culprit" rescore "$corpus" --detector ./hangs.sh,time_limit_s=1 --detector always-same --json >out 2>err
@@ -132,5 +132,5 @@ check "a file that is neither Lua nor executable is refused at once" bash -c "'$
 check "... and so is a missing file" bash -c "'$culprit' rescore '$corpus' --detector ./nowhere.py 2>&1 | grep -q \"cannot read the detector './nowhere.py'\""
 # A question larger than a pipe, left unread.
 printf '#!/bin/sh\necho "{\\"metric\\": \\"any\\", \\"indicted\\": []}"\n' | program rude.sh
-check "one that answers before it has read its input: the answer counts" bash -c "'$culprit' diagnose '$corpus' --cell 5 --detector ./rude.sh | grep -q 'rude: healthy'"
+check "a program that answers before it has read its input: the answer counts" bash -c "'$culprit' diagnose '$corpus' --cell 5 --detector ./rude.sh | grep -q 'rude: healthy'"
 done_testing

@@ -118,7 +118,7 @@ static void a_perfect_ranking_is_not_certain(void **state)
 	ranking_score_clear(&s);
 }
 
-static void without_ill_or_healthy_there_is_no_area(void **state)
+static void without_ill_or_healthy_members_the_area_is_undefined(void **state)
 {
 	const double severity[] = {2, 1};
 	struct ranked members[2];
@@ -225,7 +225,7 @@ int main(void)
 		cmocka_unit_test(ties_are_one_step),
 		cmocka_unit_test(area_bounds_solve_their_equation),
 		cmocka_unit_test(a_perfect_ranking_is_not_certain),
-		cmocka_unit_test(without_ill_or_healthy_there_is_no_area),
+		cmocka_unit_test(without_ill_or_healthy_members_the_area_is_undefined),
 		cmocka_unit_test(bootstrap_is_reproducible_and_contains_the_value),
 		cmocka_unit_test(large_rankings_are_scored),
 		cmocka_unit_test(json_and_text_name_wrong_members),

@@ -47,7 +47,7 @@ a.send(b"hello"); b.recv(100)' 2>"$dir/said"; then
 	check "a log of flows shows positions and heads" \
 		says 'recvfrom\(.*\) = 5 <[0-9.]+> position=[0-9]+ head=68656c6c6f$' "$culprit" log "$dir/flow"
 	check "... also with --json" says '"position": ?[0-9]+, ?"head": ?"68656c6c6f"' "$culprit" log --json "$dir/flow"
-	check "and both ends have the same position" \
+	check "... with the same position at both ends" \
 		test "$("$culprit" log --call sendto,recvfrom "$dir/flow" | grep -o 'position=.*' | uniq | wc -l)" = 1
 else
 	ok "a log of flows # SKIP $(tail -n 1 "$dir/said")"
