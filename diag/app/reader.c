@@ -67,7 +67,7 @@ static int reader_read_head(struct app_trace *t, struct err *e)
 	t->head_check = bytes_get32(head + 12);
 	t->tables_at = bytes_get64(head + 16);
 	if (bytes_get64(head + 24) != t->size)
-		return app_damaged(t, t->size, "its size is not the one in its head", e);
+		return app_damaged(t, t->size, "its size differs from the size in its head", e);
 	if (t->tables_at < APP_HEAD || t->tables_at > t->size ||
 		t->size - t->tables_at < APP_TABLES_HEAD)
 		return app_damaged(t, 16, "the tables lie outside", e);

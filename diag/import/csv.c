@@ -495,7 +495,7 @@ static void csv_conclude(struct csv *c)
 	c->said->samples += c->samples;
 	c->said->missing += c->missing;
 	if (*c->skipped && !c->samples)
-		import_note(c->said, "%s: it has none of the requested metrics, but '%.60s'",
+		import_note(c->said, "%s: it has '%.60s', but none of the requested metrics",
 			c->source, c->skipped);
 	if (c->table.n_values && !c->said->form)
 		c->said->form = describe(&c->table);

@@ -425,7 +425,7 @@ int prometheus_answer_saved(FILE *f, const char *source, struct labels *labels,
 
 	if (rc >= 0 && a->failed)
 		rc = err_set(e, -EINVAL, "%s: the server answered with an error: %s", source,
-			*a->error ? a->error : "without a reason");
+			*a->error ? a->error : "no reason given");
 	else if (rc == -EINVAL && !a->take_failed && a->s.depth && feof(f))
 		rc = err_set(e, -EINVAL,
 			"%s:%lu: the file ends in the middle of an answer: save it again, whole",
