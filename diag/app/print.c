@@ -210,8 +210,7 @@ static void print_about(const struct app_trace *t, FILE *out)
 			" calls that map files, copy between them, or are asynchronous\n",
 			a->not_captured);
 	if (app_misses_waits(a))
-		fputs("warning       processes share memory: waits through it are not in the trace\n",
-			out);
+		fputs("warning       processes share memory: waits through it are missing\n", out);
 }
 
 int app_print_summary(const struct app_trace *t, FILE *out, struct err *e)

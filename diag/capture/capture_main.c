@@ -129,8 +129,8 @@ int trace_take_stop(void)
 	if (!ending || clock_mono_s() < leave_s)
 		return signo;
 	fprintf(stderr,
-		"culprit-agent trace: the command, process %d, or a process that it started, has not "
-		"ended %d s after the signal; it continues untraced\n",
+		"culprit-agent trace: the command, process %d, or a process that it started, has "
+		"not ended %d s after the signal; it continues untraced\n",
 		(int)ending, COMMAND_ENDS_S);
 	ending = 0;
 	return TRACE_LEAVE;
@@ -362,8 +362,8 @@ static int set_bulk(struct trace_options *o, const char *text)
 	if (!isdigit((unsigned char)*text) || *end || !above || above > 1ull << 32 ||
 		header >= above)
 		return capture_main_bad(
-			"--bulk takes 1 to 4294967296 bytes and, after a comma, the smaller size of "
-			"a header, not '%s'",
+			"--bulk takes 1 to 4294967296 bytes and, after a comma, the smaller size "
+			"of a header, not '%s'",
 			text);
 	o->r.bulk_above = above;
 	o->r.bulk_header = (uint32_t)header;

@@ -264,8 +264,8 @@ static const char *advice(
 	if (strcspn(text, "0123456789") < digits && !strchr("xX", text[digits]) &&
 		text[strspn(text, "0123456789+-.eE")])
 		snprintf(room, size,
-			" (a number with a unit? Write only the number; the column's name ends with "
-			"its unit: _s, _ms, _us, _ns, _bytes, _pct)");
+			" (a number with a unit? Write only the number; the column's name ends "
+			"with its unit: _s, _ms, _us, _ns, _bytes, _pct)");
 	else if (c->table.form == CSV_WIDE)
 		snprintf(room, size,
 			"; if it names members (disks, hosts ...), give --member '%.60s', or "

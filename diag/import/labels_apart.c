@@ -154,8 +154,8 @@ int labels_separate(struct labels *l, struct import_said *said, struct err *e)
 				example, label ? label : "le");
 		l->group[l->n_groups++] = alloc_copy(label);
 		import_note(said,
-			"label '%s' is added as a group: without it, series of one member have samples "
-			"at the same time, such as %s",
+			"label '%s' is added as a group: without it, series of one member have "
+			"samples at the same time, such as %s",
 			label, example);
 	}
 	return 0;

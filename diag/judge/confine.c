@@ -363,7 +363,8 @@ static int explain(const struct report *r, const char *program, struct err *e)
 	if (!strcmp(r->what, "namespaces"))
 		return err_set(e, -EPERM,
 			"cannot confine the detector '%s': namespaces are not available here; run "
-			"culprit as root, allow user namespaces, or trust the detector with --trust",
+			"culprit as root, allow user namespaces, or trust the detector with "
+			"--trust",
 			program);
 	return err_errno(e, -r->code, "cannot start the detector '%s': %s", program, r->what);
 }

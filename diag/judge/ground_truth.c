@@ -103,8 +103,8 @@ static void take_head(struct reader *r)
 	r->labels->complete = r->ill < 0;
 	if (r->member < 0)
 		ground_truth_complain(r,
-			"the head has no column of members: name it 'member'; columns of groups come "
-			"before it, 'from', 'to' and 'ill' after it");
+			"the head has no column of members: name it 'member'; columns of groups "
+			"come before it, 'from', 'to' and 'ill' after it");
 	for (int i = 0; i < r->member; i++)
 		r->group[i] = i != r->ill && i != r->from && i != r->to;
 }

@@ -5,8 +5,8 @@
  * thread is
  *
  *   still   asleep in a call that waits for others, and has not run since; or
- *   looks   polling: since its last operation it has computed, or slept and woken, more than twice the
- *           maximum between two operations of the unthrottled run.
+ *   looks   polling: since its last operation it has computed, or slept and woken, more than twice
+ *           the maximum between two operations of the unthrottled run.
  *
  * A thread is busy if it is in a call on a file, waits for a processor, or still has to compute. An
  * application is quiet when every thread except the delayed one is blocked and no state has changed

@@ -237,8 +237,8 @@ static void wide_form(void **state)
 	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
 		snprintf(text, sizeof(text), "time,a\n0,%s\n", units[i]);
 		snprintf(want, sizeof(want),
-			"x.csv:2: value '%s' of column 'a' is not a decimal number (a number with a "
-			"unit? Write only the number; the column's name ends with its unit: _s, "
+			"x.csv:2: value '%s' of column 'a' is not a decimal number (a number with "
+			"a unit? Write only the number; the column's name ends with its unit: _s, "
 			"_ms, _us, _ns, _bytes, _pct)",
 			units[i]);
 		refuses(text, NULL, want);
@@ -588,7 +588,8 @@ static void heads_are_refused(void **state)
 		"x.csv:1: the first line must name the columns");
 	refuses("0, 7872059, 0, 4096, 0\n100, 7166968, 1, 4096, 4096\n", NULL,
 		"x.csv:1: the first line must name the columns; it holds '0', '7872059', '0', "
-		"'4096', '0'. For each log of fio: (echo time_ms,JOB; cut -d, -f1,2 'x.csv') >JOB.csv");
+		"'4096', '0'. For each log of fio: (echo time_ms,JOB; cut -d, -f1,2 'x.csv') "
+		">JOB.csv");
 	/* Names may be numbers. */
 	gives("time,50,99\n0,1,2\n", NULL, "50 read_ms 0 1\n99 read_ms 0 2\n", "wide");
 	refuses("time,disk,metric,value\n", &near,

@@ -717,7 +717,7 @@ static void test_prometheus_json_wrong(void **state)
 		const char *text, *said;
 	} wrong[] = {
 		{OK "{\"resultType\":\"vector\",\"result\":[{\"metric\":{},\"value\":[1,\"2\"]}]}}",
-			"x:1: this is the answer of an instant query, with one sample for each series: ask "},
+			"x:1: this is the answer of an instant query, with one sample for each "},
 		{"[{\"metric\":{\"a\":\"b\"},\"value\":[1,\"2\"]}]",
 			"x:1: this is the answer of an instant query"},
 		{OK "{\"resultType\":\"scalar\",\"result\":[1,\"2\"]}}",
@@ -824,8 +824,8 @@ static void test_labels_same_key(void **state)
 	assert_true(has("x sda/c/sda 5 2\n"));
 	assert_int_equal(said.n_notes, 1);
 	assert_string_equal(said.notes[0],
-		"label 'instance' is added as a group: without it, series of one member have samples "
-		"at the same time, such as x{device=\"sda\",instance=\"b\"}");
+		"label 'instance' is added as a group: without it, series of one member have "
+		"samples at the same time, such as x{device=\"sda\",instance=\"b\"}");
 	f = fmemopen((void *)(uintptr_t)changed, sizeof(changed) - 1, "r");
 	assert_int_equal(prometheus_text_read(f, "x", &o, &s, NULL, &e), 0);
 	fclose(f);

@@ -269,7 +269,8 @@ static void a_key_that_fails_later_is_an_error(void **state)
 	*said = '\0';
 	assert_int_equal(feed(&p, text), -EINVAL);
 	expect(said,
-		"log:1: 10 of 20 rows repeat a time of their series, separated by 'name': add it by --group, or name it by --member|");
+		"log:1: 10 of 20 rows repeat a time of their series, separated by 'name': add it "
+		"by --group, or name it by --member|");
 	chunks_clear(&p);
 }
 

@@ -233,8 +233,8 @@ static void say_missed(const struct sampler *x)
 {
 	if (x->missed)
 		fprintf(stderr,
-			"culprit-agent trace: %llu of %llu seconds have no readings: a tick was up to "
-			"%lld ms late (limit %lld), or the clock was set\n",
+			"culprit-agent trace: %llu of %llu seconds have no readings: a tick was "
+			"up to %lld ms late (limit %lld), or the clock was set\n",
 			(unsigned long long)x->missed, (unsigned long long)(x->missed + x->written),
 			(long long)(x->latest_ns / 1000000), LATE_NS / 1000000);
 }
