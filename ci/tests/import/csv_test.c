@@ -563,7 +563,7 @@ static void times(void **state)
 	assert_int_equal(take(&s, text, strlen(text), "x.csv", &find_out), 0);
 	assert_string_equal(s.text, "a x 1700000000.123 1\n");
 	assert_int_equal(s.said.n_notes, 1);
-	assert_non_null(strstr(s.said.notes[0], "taken for milliseconds"));
+	assert_non_null(strstr(s.said.notes[0], "read as milliseconds"));
 	clear(&s);
 	refuses("time,a\n,1\n", NULL, "x.csv:2: time '' is neither");
 	refuses("time,a\n1,1\nnan,1\n", NULL, "x.csv:3: time 'nan' is neither");

@@ -374,7 +374,7 @@ static void test_times_that_jump(void **state)
 			     "00:00:01" DISKS "00:10:01 sda 1.0 1.0\n"),
 		0);
 	assert_true(said_of("time goes back: 1, the first at line 6"));
-	assert_true(said_of("more than a day: 1, the first at line 11"));
+	assert_true(said_of("more than a day in a host's times: 1, the first at line 11"));
 }
 
 static void test_sar_is_iostat(void **state)
