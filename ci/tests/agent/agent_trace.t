@@ -125,7 +125,7 @@ check "and what is not there" grep -q '"code": *-2' <<<"$said"
 said=$(ask "{\"id\":27,\"op\":\"trace.stop\",\"handle\":\"$live\"}")
 check "the tracer's end is told without reading its log" grep -q '"calls": *null.*"whole": *true' <<<"$said"
 said=$(ask "{\"id\":28,\"op\":\"trace.start\",\"pids\":[$sleeper],\"out\":\"no\",\"tracer\":\"ebpf\",\"ring_s\":5,\"bound_bytes\":262144}")
-check "a ring has no bound" grep -q '--bound has no effect with --ring' <<<"$said"
+check "a ring has no bound" grep -q 'bound has no effect with --ring' <<<"$said"
 kill "$sleeper" "$other"
 echo '{"id":9,"op":"bye"}' >&"${SESSION[1]}"
 wait "$SESSION_PID" 2>/dev/null
