@@ -1,8 +1,9 @@
 /*
- * Locals that are released where their scope ends, on every path (the cleanup attribute of GCC and
- * Clang). Each must be initialised. AUTO_TAKE hands over what one holds.
+ * Local variables that are released at the end of their scope, on every path (the cleanup
+ * attribute of GCC and Clang). Each must be initialised. AUTO_TAKE transfers ownership to the
+ * caller.
  *
- * In functions of this kind 'a() ?: b()' does steps until one fails, and is the first failure.
+ * In functions that use them, 'a() ?: b()' runs steps until one fails and yields its error.
  */
 #ifndef CULPRIT_HARNESS_BASE_AUTO_H
 #define CULPRIT_HARNESS_BASE_AUTO_H
@@ -13,7 +14,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* Defines what auto_of(name) does with a variable of 'type'. */
+/* Defines the clean-up that auto_of(name) applies to a variable of 'type'. */
 #define AUTO_DEFINE(name, type, release)                                                           \
 	static inline void auto_##name##_(type *p)                                                 \
 	{                                                                                          \
@@ -39,7 +40,7 @@ static inline void auto_fd_(const int *fd)
 }
 
 #define auto_free auto_of(free)
-#define auto_fd auto_of(fd) /* below 0: none */
+#define auto_fd auto_of(fd) /* negative: not open */
 #define auto_json auto_of(json)
 #define auto_dir auto_of(dir)
 #define auto_file auto_of(file)

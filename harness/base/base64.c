@@ -31,7 +31,7 @@ void base64_encode(const uint8_t *data, size_t size, char *text)
 	*text = '\0';
 }
 
-/* 0 .. 63; 64: no digit. */
+/* 0 to 63; 64: not a Base64 digit. */
 static uint32_t value(char c)
 {
 	if (c >= 'A' && c <= 'Z')
@@ -43,7 +43,7 @@ static uint32_t value(char c)
 	return c == '+' ? 62 : c == '/' ? 63 : 64;
 }
 
-/* The last four characters, which may be padded. Returns how many bytes, or -EINVAL. */
+/* Decodes the last four characters, which may be padded. Returns the number of bytes or -EINVAL. */
 static int decode_last(const char *text, uint8_t *data)
 {
 	const uint32_t a = value(text[0]), b = value(text[1]), c = value(text[2]),

@@ -1,5 +1,5 @@
-/* Numbers in files and messages: little-endian, or of varying length (LEB128), signed ones folded
- * so that small ones are short (zigzag). */
+/* Numbers in files and messages: little-endian, or variable-length (LEB128, signed numbers in
+ * zigzag encoding so that small ones stay short). */
 #ifndef CULPRIT_HARNESS_BASE_BYTES_H
 #define CULPRIT_HARNESS_BASE_BYTES_H
 
@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <string.h>
 
-enum { BYTES_VARINT = 10 }; /* the most that a number of varying length takes */
+enum { BYTES_VARINT = 10 }; /* maximum length of a variable-length number */
 
 static inline uint32_t bytes_get32(const uint8_t *p)
 {
@@ -48,7 +48,7 @@ static inline int64_t bytes_unzigzag(uint64_t v)
 	return (int64_t)(v >> 1 ^ (0 - (v & 1)));
 }
 
-/* Returns the place behind it. There is room for BYTES_VARINT. */
+/* Returns the position after the number. The caller provides room for BYTES_VARINT bytes. */
 static inline uint8_t *bytes_put_varint(uint8_t *p, uint64_t v)
 {
 	for (; v >= 0x80; v >>= 7)
@@ -57,7 +57,7 @@ static inline uint8_t *bytes_put_varint(uint8_t *p, uint64_t v)
 	return p;
 }
 
-/* Moves '*p' behind it. false: it has no end before 'end', or is too long. */
+/* Advances '*p' past the number. Returns false if the number is cut off at 'end' or too long. */
 static inline bool bytes_get_varint(const uint8_t **p, const uint8_t *end, uint64_t *out)
 {
 	uint64_t v = 0;

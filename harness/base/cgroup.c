@@ -26,7 +26,7 @@ static const char *first_name(const char *controller)
 	return controller && !strcmp(controller, "io") ? "blkio" : controller;
 }
 
-/* Is 'word' one of those in 'list', which ends at 'end' or NUL and has them apart by 'apart'? */
+/* Is 'word' in 'list', which ends at 'end' or NUL and is separated by 'apart'? */
 static bool listed(const char *list, const char *end, const char *word, const char *apart)
 {
 	const size_t n = strlen(word);
@@ -41,7 +41,8 @@ static bool listed(const char *list, const char *end, const char *word, const ch
 	return false;
 }
 
-/* A field of mountinfo, in which blanks and backslashes are octal ("\040"). False: too long. */
+/* Copies a field of mountinfo, in which blanks and backslashes are octal ("\040"). Returns false
+ * if it is too long. */
 static bool field(const char *at, char *out, size_t size)
 {
 	size_t n = 0;
@@ -71,7 +72,7 @@ static const char *skip_fields(const char *at, int n)
 	return at;
 }
 
-/* The path of a process's group in a hierarchy. */
+/* The path of a process's group in one hierarchy. */
 static bool group_path(
 	const char *groups, unsigned version, const char *controller, char *out, size_t size)
 {
@@ -96,8 +97,8 @@ static bool group_path(
 	return false;
 }
 
-/* 0, 1 or 2: what a line of mountinfo is to the controller (NULL: version 2 without any); 'root':
- * which group is mounted. */
+/* Which version of the controller (NULL: version 2 without any) a line of mountinfo mounts: 1, 2,
+ * or 0 for none. 'root' receives the mounted group. */
 static unsigned mounted(
 	const char *line, const char *controller, char root[PATH_MAX], char point[PATH_MAX])
 {
@@ -207,7 +208,7 @@ uint64_t cgroup_memory(const char *group, unsigned version)
 
 	if (!text || *text < '0' || *text > '9' || sscanf(text, "%" SCNu64, &bytes) != 1)
 		return 0;
-	/* Version 1 has the largest number of whole pages for "no limit". */
+	/* Version 1 reports "no limit" as the largest number of whole pages. */
 	return bytes < INT64_MAX / 2 ? bytes : 0;
 }
 

@@ -9,7 +9,7 @@
 #include <sys/resource.h>
 #include <time.h>
 
-/* A time as text; 'format' is that of strftime. false, and "": it is no date. */
+/* Formats a time with strftime's 'format'. Returns false and "" if it is not a valid date. */
 static inline bool clock_text(double unix_s, bool local, const char *format, char *out, size_t size)
 {
 	time_t s = fabs(unix_s) < 1e15 ? (time_t)floor(unix_s) : 0;
@@ -20,13 +20,13 @@ static inline bool clock_text(double unix_s, bool local, const char *format, cha
 		strftime(out, size, format, &tm) > 0;
 }
 
-/* ... in UTC. */
+/* The same in UTC. */
 static inline bool clock_utc(double unix_s, const char *format, char *out, size_t size)
 {
 	return clock_text(unix_s, false, format, out, size);
 }
 
-/* a + b; times from logs may be any, so what would overflow is the largest or the least. */
+/* a + b, saturating: times from logs can have any value, so a sum that overflows is clamped. */
 static inline int64_t clock_sum_ns(int64_t a, int64_t b)
 {
 	int64_t sum;
@@ -34,7 +34,7 @@ static inline int64_t clock_sum_ns(int64_t a, int64_t b)
 	return !__builtin_add_overflow(a, b, &sum) ? sum : b < 0 ? INT64_MIN : INT64_MAX;
 }
 
-/* Nanoseconds of 'id'. */
+/* The time of clock 'id' in nanoseconds. */
 static inline int64_t clock_ns(clockid_t id)
 {
 	struct timespec t;
@@ -49,8 +49,8 @@ static inline int64_t clock_real_ns(void)
 	return clock_ns(CLOCK_REALTIME);
 }
 
-/* What CLOCK_REALTIME is ahead of CLOCK_MONOTONIC. The reading that took the shortest of a few
- * counts, and is off by half of that at most: some 100 ns even if the others were interrupted. */
+/* CLOCK_REALTIME minus CLOCK_MONOTONIC. Takes the fastest of several readings; the error is at
+ * most half its duration, some 100 ns even if the other readings were interrupted. */
 static inline int64_t clock_real_ahead_ns(void)
 {
 	int64_t ahead = 0, shortest = INT64_MAX;
@@ -67,7 +67,7 @@ static inline int64_t clock_real_ahead_ns(void)
 	return ahead;
 }
 
-/* Processor time in it, user and system, in seconds. */
+/* Processor time used by this process, user and system, in seconds. */
 static inline double clock_rusage_s(const struct rusage *u)
 {
 	return (double)(u->ru_utime.tv_sec + u->ru_stime.tv_sec) +

@@ -10,14 +10,14 @@
 #ifndef CULPRIT_HARNESS_BASE_ERR_H
 #define CULPRIT_HARNESS_BASE_ERR_H
 
-/* Who can mend it. The exit code (err_exit_code) and an attempt's outcome (attempt_outcome) follow
- * from the class. */
+/* Who can fix the problem. The class determines the exit code (err_exit_code) and the attempt's
+ * outcome (attempt_outcome). */
 enum err_class {
-	ERR_UNCLASSED,   /* nobody has said yet; its attempt is tried again */
+	ERR_UNCLASSED,   /* not set yet; the attempt is retried */
 	ERR_USAGE,       /* the command line */
 	ERR_SCENARIO,    /* a file of the user: scenario, inventory, fault, workload, detector */
-	ERR_CLUSTER,     /* a node or the network; trying again may help */
-	ERR_DAMAGED,     /* a run, trace or corpus is not what was written */
+	ERR_CLUSTER,     /* a node or the network; a retry may help */
+	ERR_DAMAGED,     /* a run, trace or corpus is corrupt */
 	ERR_INTERRUPTED, /* the user asked to stop */
 	ERR_HARNESS,     /* this program or this machine: no memory, a full disk */
 };
@@ -36,8 +36,7 @@ int err_errno(struct err *e, int code, const char *fmt, ...) __attribute__((form
 /* Puts "prefix: " before the sentence already in 'e'; returns 'code'. */
 int err_prefix(struct err *e, int code, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
-/* Says whose error 'e' (may be NULL) is, unless code nearer to its cause has said so; returns
- * 'code'. */
+/* Sets the error class of 'e' (may be NULL) unless a callee has already set one; returns 'code'. */
 int err_blame(struct err *e, enum err_class class, int code);
 
 /* The program's exit code for an error: 2 for usage, scenario and damaged input, else 3. */

@@ -23,7 +23,7 @@ const char *file_kind(mode_t mode)
 						 : "a file";
 }
 
-/* What a shell hands over: standard input, and the pipes of <(...). */
+/* Standard input and the pipes of <(...), both passed by the shell. */
 static bool is_handed_over(const char *path)
 {
 	return !strncmp(path, "/dev/fd/", 8) || !strncmp(path, "/proc/", 6) ||
@@ -130,8 +130,8 @@ int fd_write_all(int fd, const void *data, size_t size)
 	return 0;
 }
 
-/* Where 'path' leads, following links by hand so that the last one may dangle; malloced. Stops at
- * /proc, where links show no path that could be replaced. */
+/* Resolves the links in 'path' one by one, so that the last one may dangle; malloced. Stops at
+ * /proc, whose links show no path that could be replaced. */
 static char *follow_links(const char *path)
 {
 	enum { LINKS_MAX = 40 };
@@ -155,7 +155,7 @@ static char *follow_links(const char *path)
 	return NULL;
 }
 
-/* A path that cannot be written to is its giver's mistake; a disk that is full is not. */
+/* An unwritable path is the user's mistake; a full disk is not. */
 static enum err_class class_of_write(int rc)
 {
 	switch (-rc) {
@@ -174,7 +174,8 @@ int file_write_error(const char *path, int rc, struct err *e)
 	return err_blame(e, class_of_write(rc), rc);
 }
 
-/* As it is: -1 if it is a file, or is not there; -errno: it is nothing that can be written to. */
+/* Opens 'path' for writing if it is not a regular file. Returns the descriptor, -1 if it is a
+ * file or does not exist, or -errno if it cannot be written to. */
 static int open_special(const char *target, int *fd)
 {
 	struct stat st;
@@ -205,7 +206,7 @@ int file_write_target(const char *path, char **target, int *fd, struct err *e)
 	if ((rc != -EISDIR && rc != -ENXIO) || stat(path, &st) < 0)
 		return file_write_error(path, rc, e);
 	err_set(e, rc, "cannot write '%s': it is %s%s", path, file_kind(st.st_mode),
-		S_ISFIFO(st.st_mode) ? " that nobody reads" : ", not a file");
+		S_ISFIFO(st.st_mode) ? " without a reader" : ", not a file");
 	return err_blame(e, ERR_USAGE, rc);
 }
 
@@ -274,8 +275,8 @@ int file_text_save(struct file_text *t, const char *path, mode_t mode, struct er
 	return rc;
 }
 
-/* Gives what 'fd' (O_PATH) is, and what lies below it; works on descriptors only, since the user
- * may replace names by links to files of others in the meantime. Takes 'fd'. */
+/* Gives 'fd' (O_PATH) and everything below it to the user. Works on descriptors only, because the
+ * user may replace names by links to other people's files while this runs. Takes 'fd'. */
 static void file_give(int fd, uid_t uid, gid_t gid)
 {
 	struct dirent *d;

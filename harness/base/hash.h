@@ -1,4 +1,4 @@
-/* Hashes of bytes and texts (FNV-1a), for tables whose keys nobody chooses to make them collide. */
+/* Hashes of bytes and strings (FNV-1a), for tables whose keys no attacker chooses. */
 #ifndef CULPRIT_HARNESS_BASE_HASH_H
 #define CULPRIT_HARNESS_BASE_HASH_H
 
@@ -8,7 +8,7 @@
 
 #define HASH_START 0xcbf29ce484222325u
 
-/* 'so_far': HASH_START, or the hash of what comes before these bytes. */
+/* 'so_far' is HASH_START or the hash of the preceding bytes. */
 static inline uint64_t hash_bytes(const void *data, size_t n, uint64_t so_far)
 {
 	const uint8_t *p = data;
@@ -18,7 +18,7 @@ static inline uint64_t hash_bytes(const void *data, size_t n, uint64_t so_far)
 	return so_far;
 }
 
-/* Eight bytes at a time: for many short texts. */
+/* Hashes eight bytes at a time: for many short strings. */
 static inline uint64_t hash_words(const char *p, size_t n)
 {
 	uint64_t h = 0x9e3779b97f4a7c15u ^ n, w;
@@ -34,14 +34,14 @@ static inline uint64_t hash_words(const char *p, size_t n)
 	return h ^ h >> 29;
 }
 
-/* A hash and a number, or another hash, as one. The first of several numbers goes into hash 0. */
+/* Combines a hash with a number or another hash. Start a series of numbers with hash 0. */
 static inline uint64_t hash_mix(uint64_t so_far, uint64_t v)
 {
 	so_far = (so_far ^ v) * 0x9e3779b97f4a7c15u;
 	return so_far ^ so_far >> 32;
 }
 
-/* Differs by 'seed', too: for keys of several kinds in one table. */
+/* Also depends on 'seed': for keys of several kinds in one table. */
 static inline uint64_t hash_seeded(const void *data, size_t n, uint64_t seed)
 {
 	const uint64_t h = hash_bytes(data, n, seed ^ HASH_START);

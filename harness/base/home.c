@@ -12,13 +12,13 @@
 
 #include "harness/base/alloc.h"
 
-/* From the program's folder upwards: out/tests/ROOM/NAME_test is the deepest program of a source
- * tree. */
+/* Number of parent folders to search: out/tests/FOLDER/NAME_test is the deepest program of a
+ * source tree. */
 enum { LEVELS = 4 };
 
-/* Looks for 'probe' below the folders 'below' of the program's folder and of its parents. The first
- * match is the answer: the source tree for a program in out/, PREFIX for an installed one, wherever
- * both were moved to. */
+/* Looks for 'probe' in the folders 'below' of the program's folder and of its parents, and
+ * returns the first match: the source tree for a program in out/, PREFIX for an installed
+ * program. This still works after the tree has been moved. */
 static int find_upwards(const char *const below[], const char *probe, char **found, struct err *e)
 {
 	char folder[PATH_MAX], path[2 * PATH_MAX];
@@ -39,7 +39,7 @@ static int find_upwards(const char *const below[], const char *probe, char **fou
 		}
 	}
 	return err_set(e, -ENOENT,
-		"cannot find culprit's files: there is no '%s%s' above the program; "
+		"cannot find culprit's files: no '%s%s' above the program; "
 		"run 'make install', or set CULPRIT_HOME",
 		below[0], probe);
 }
@@ -55,7 +55,7 @@ static int found_or_named(const char *variable, const char *const below[], const
 		rc = find_upwards(below, probe, found, e);
 	else if (snprintf(path, sizeof(path), "%s/%s", named, probe) >= (int)sizeof(path) ||
 		access(path, R_OK) < 0)
-		rc = err_set(e, -ENOENT, "%s is '%s', but there is no '%s' in it", variable, named,
+		rc = err_set(e, -ENOENT, "%s is '%s', which has no '%s'", variable, named,
 			probe);
 	else
 		rc = (*found = strdup(named)) ? 0 : err_errno(e, -ENOMEM, "no memory");
@@ -83,7 +83,7 @@ int home_agent_dir(char **path, struct err *e)
 	return found_or_named("CULPRIT_AGENT_DIR", below, "culprit-agent", path, e);
 }
 
-/* The loader's path, or NULL: the agent is static. */
+/* The path of the loader in the bundle, or NULL if the agent is static. */
 static int find_loader(const char *folder, char **loader, struct err *e)
 {
 	DIR *d = opendir(folder);

@@ -1,4 +1,4 @@
-/* Writes foreign text as JSON. */
+/* Writes untrusted text as JSON. */
 #include "harness/base/json_text.h"
 
 #include <stdlib.h>

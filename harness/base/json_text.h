@@ -1,15 +1,15 @@
-/* Text from elsewhere as JSON. */
+/* JSON from text that may not be valid UTF-8. */
 #ifndef CULPRIT_HARNESS_BASE_JSON_TEXT_H
 #define CULPRIT_HARNESS_BASE_JSON_TEXT_H
 
 #include <jansson.h>
 
-/* A path need not be UTF-8; JSON must. The bytes of one that is not go as Latin-1 would. New
- * reference. */
+/* A JSON string of a path. JSON requires UTF-8, but a path need not be UTF-8: invalid bytes are
+ * converted from Latin-1. Returns a new reference. */
 json_t *json_text(const char *s);
 
-/* Prints it on standard output, on one line; on a terminal in ASCII alone, since JSON leaves
- * control characters beyond ASCII as they are. */
+/* Prints 'v' to standard output on one line. On a terminal only ASCII is printed, because JSON
+ * does not escape control characters beyond ASCII. */
 void json_line(const json_t *value);
 
 #endif

@@ -1,8 +1,8 @@
 /*
- * The hash table: from 64-bit keys to values, which are pointers or numbers other than 0.
+ * The hash table: maps 64-bit keys to values, which are pointers or numbers other than 0.
  *
- * A key is a number, or the hash of something that the caller keeps. Several values may have one
- * key. Where keys are hashes, the caller compares what it keeps:
+ * A key is a number, or the hash of something that the caller stores. Several values may share a
+ * key. If keys are hashes, the caller compares the stored objects:
  *
  *	size_t at = 0;
  *	uint64_t v;
@@ -11,8 +11,9 @@
  *		if (is_same(v))
  *			return v;
  *
- * Open addressing, at most two thirds full; zero at first. map_add reports that memory has run out,
- * and leaves the table as it was: code on a node uses it. map_keep and map_put end the program.
+ * Open addressing, at most two thirds full; initialise with zeros. If memory runs out, map_add
+ * returns false and leaves the table unchanged: code on a node uses it. map_keep and map_put end
+ * the program.
  */
 #ifndef CULPRIT_HARNESS_BASE_MAP_H
 #define CULPRIT_HARNESS_BASE_MAP_H
@@ -25,13 +26,13 @@
 #include "harness/base/alloc.h"
 
 struct map_slot {
-	uint64_t key, value; /* value 0: free */
+	uint64_t key, value; /* value 0: empty slot */
 };
 
 struct map {
 	struct map_slot *slot;
 	size_t n;      /* values */
-	unsigned bits; /* of the number of slots */
+	unsigned bits; /* log2 of the number of slots */
 };
 
 /* The number of slots, for a walk over all values: those of m->slot[i] that are not 0. */
@@ -45,7 +46,7 @@ static inline size_t map_home(const struct map *m, uint64_t key)
 	return (size_t)(key * 0x9e3779b97f4a7c15u >> (64 - m->bits));
 }
 
-/* The next value of this key, from *at = 0 on; 0: there is no further one. */
+/* The next value with this key, starting at *at = 0; 0 if there are no more. */
 static inline uint64_t map_next(const struct map *m, uint64_t key, size_t *at)
 {
 	const size_t last = map_room(m) - 1;
@@ -61,7 +62,7 @@ static inline uint64_t map_next(const struct map *m, uint64_t key, size_t *at)
 	}
 }
 
-/* The value of a key that has one at most; 0: it has none. */
+/* The value of a key with at most one value; 0 if it has none. */
 static inline uint64_t map_get(const struct map *m, uint64_t key)
 {
 	size_t at = 0;
@@ -94,7 +95,7 @@ static inline bool map_grow(struct map *m)
 	return true;
 }
 
-/* One more value for a key. false: there is no memory for it. */
+/* Adds a value for a key. Returns false if memory runs out. */
 static inline bool map_add(struct map *m, uint64_t key, uint64_t value)
 {
 	if (3 * (m->n + 1) > 2 * map_room(m) && !map_grow(m) && m->n + 1 >= map_room(m))
@@ -110,7 +111,7 @@ static inline void map_keep(struct map *m, uint64_t key, uint64_t value)
 		alloc_end();
 }
 
-/* The value of a key that has one at most, from now on. */
+/* Sets the value of a key that has at most one value. */
 static inline void map_put(struct map *m, uint64_t key, uint64_t value)
 {
 	const size_t last = map_room(m) - 1;
@@ -124,7 +125,7 @@ static inline void map_put(struct map *m, uint64_t key, uint64_t value)
 	map_keep(m, key, value);
 }
 
-/* Takes a value out, if it is there; those behind it move up. */
+/* Removes a value if it is present; closes the gap by moving later entries up. */
 static inline void map_remove(struct map *m, uint64_t key, uint64_t value)
 {
 	const size_t last = map_room(m) - 1;

@@ -10,7 +10,7 @@
 
 #include "harness/base/file.h"
 
-/* 0 or -errno. stdio forgets the reason when it drops what it could not write. */
+/* 0 or -errno. stdio loses the errno of a write that failed earlier. */
 static int base_outfile_flush(FILE *f)
 {
 	if (fflush(f))
@@ -72,7 +72,7 @@ int outfile_open(struct outfile *s, const char *path, struct err *e)
 	return file_write_error(path, rc, e);
 }
 
-/* Gives the part, whole and on the disk, the file's name. */
+/* Syncs the temporary file and renames it to the final name. */
 static int publish(struct outfile *s)
 {
 	const mode_t mask = umask(0);
@@ -91,7 +91,7 @@ int outfile_close(struct outfile *s, int rc, struct err *e)
 {
 	int failed = s->f ? base_outfile_flush(s->f) : 0;
 
-	if (failed) /* the reason for what the writer could not do, too */
+	if (failed) /* may also explain the writer's error */
 		rc = s->f == stdout ? outfile_flush(stdout, e)
 				    : file_write_error(s->path, failed, e);
 	else if (!rc && s->part && (failed = publish(s)))

@@ -20,10 +20,10 @@
 
 #define OUTPUT_MAX (1u << 20)
 #define IN_EXEC_MAX_S 2
-#define KILLED_S 5 /* for a killed program to be gone; what the kernel holds up is left */
+#define KILLED_S 5 /* to wait for a killed program; one stuck in the kernel is left */
 
-/* Starts argv[0] in its own process group, never with our input and output, which may carry a
- * protocol. 0 or an errno. */
+/* Starts argv[0] in its own process group, without our input and output, which may carry a
+ * protocol. Returns 0 or an errno. */
 static int proc_start(const char *const argv[], int out_fd, pid_t *pid)
 {
 	posix_spawn_file_actions_t files;
@@ -48,7 +48,7 @@ static int proc_start(const char *const argv[], int out_fd, pid_t *pid)
 	return rc;
 }
 
-/* All output until its end; what exceeds OUTPUT_MAX is dropped. 0 or -ETIMEDOUT. */
+/* Reads all output; drops the part beyond OUTPUT_MAX. Returns 0 or -ETIMEDOUT. */
 static int proc_collect(int fd, double deadline, char *buf, size_t *len)
 {
 	char scrap[4096];
@@ -156,8 +156,8 @@ int proc_run_ok(const char *const argv[], double timeout_s, char **output, struc
 	return rc;
 }
 
-/* The process ended before its file was opened or read, or it may not be examined. Any other error
- * (no memory, no descriptor left) says nothing about the process. */
+/* Errors which mean that the process ended before its file was read, or must not be examined.
+ * Other errors (no memory, no free descriptor) say nothing about the process. */
 static bool is_gone(int rc)
 {
 	return rc == -ENOENT || rc == -ESRCH || rc == -EACCES || rc == -EPERM;
@@ -177,7 +177,7 @@ static bool has_ended(const struct stat_fields *f)
 	return f->state == 'Z' || f->state == 'X';
 }
 
-/* -ESRCH: there is no such process. A zombie has its fields. */
+/* Returns -ESRCH if the process does not exist. A zombie still has its fields. */
 static int read_fields(pid_t pid, struct stat_fields *f)
 {
 	char path[64], *text, *p;
@@ -187,7 +187,7 @@ static int read_fields(pid_t pid, struct stat_fields *f)
 	rc = file_read(path, &text, NULL, NULL);
 	if (rc)
 		return is_gone(rc) ? -ESRCH : rc;
-	/* The name in parentheses may itself hold spaces and parentheses. */
+	/* The name in parentheses may itself contain spaces and parentheses. */
 	p = strrchr(text, ')');
 	if (!p ||
 		sscanf(p + 1,
@@ -203,7 +203,7 @@ static int read_fields(pid_t pid, struct stat_fields *f)
 	return rc;
 }
 
-/* As read_fields, but -ESRCH also for a zombie. */
+/* Like read_fields, but also returns -ESRCH for a zombie. */
 static int read_stat(pid_t pid, struct stat_fields *f)
 {
 	return read_fields(pid, f) ?: has_ended(f) ? -ESRCH : 0;
@@ -219,7 +219,7 @@ int proc_start_time(pid_t pid, uint64_t *ticks)
 	return rc;
 }
 
-/* One of all processes in a look at /proc. */
+/* One process in a snapshot of /proc. */
 struct relative {
 	struct proc_id id;
 	pid_t parent;
@@ -271,7 +271,7 @@ static ssize_t look_at_all(struct relative **out)
 	return rc ?: (ssize_t)n;
 }
 
-/* The children of 'parent' that were not reached yet, behind the 'n' in 'found'; the new count. */
+/* Appends the children of 'parent' not reached yet to the 'n' in 'found'; returns the new count. */
 static size_t reach_children(
 	struct relative *all, size_t n_all, pid_t parent, struct proc_id *found, size_t n)
 {
@@ -302,7 +302,7 @@ int proc_descendants(const pid_t *of, size_t n_of, struct proc_id **out)
 		n = reach_children(all, (size_t)n_all, of[i], found, n);
 	for (size_t i = 0; i < n; i++)
 		n = reach_children(all, (size_t)n_all, found[i].pid, found, n);
-	/* Zombies only led to their children. */
+	/* Zombies are needed only to reach their children. */
 	for (size_t i = 0; i < n; i++)
 		if (!relative_of(all, (size_t)n_all, found[i].pid)->ended)
 			found[live++] = found[i];
@@ -311,9 +311,9 @@ int proc_descendants(const pid_t *of, size_t n_of, struct proc_id **out)
 	return (int)live;
 }
 
-/* Between the new address space and its first page a process in exec shows no environment
- * (env_start is 0), which can last on a busy machine. The same is true of kernel threads and of
- * processes that exit, which their flags tell. */
+/* During exec, between the new address space and its first page, a process shows no environment
+ * (env_start is 0); on a busy machine this can last. Kernel threads and exiting processes look
+ * the same, but their flags identify them. */
 static bool in_exec(pid_t pid)
 {
 	enum { EXITING = 0x4 /* PF_EXITING */, KERNEL_THREAD = 0x200000 /* PF_KTHREAD */ };
@@ -322,7 +322,7 @@ static bool in_exec(pid_t pid)
 	return !read_stat(pid, &f) && !(f.flags & (EXITING | KERNEL_THREAD)) && f.env_start == 0;
 }
 
-/* The kernel hides field 50 of processes that we may not look at. */
+/* The kernel hides field 50 of processes that we may not examine. */
 static bool may_look(pid_t pid)
 {
 	char path[64];
@@ -332,7 +332,7 @@ static bool may_look(pid_t pid)
 	return !stat(path, &st) && (geteuid() == 0 || st.st_uid == geteuid());
 }
 
-/* Does its environment hold the tag? 1, 0, or -errno if that cannot be read. */
+/* Does the process's environment contain the tag? 1, 0, or -errno if it cannot be read. */
 static int carries(pid_t pid, const char *tag, size_t tag_len, bool prefix, double deadline)
 {
 	struct timespec nap = {.tv_nsec = 1000000};
@@ -417,7 +417,7 @@ int proc_kill_tagged(
 		free(pids);
 		if (n < 0)
 			return err_errno(e, n, "cannot look for processes with %s=%s", name, value);
-		/* Twice: the reader of /proc may have passed a process that was just forked. */
+		/* Scan twice: a reader of /proc may miss a process that was just forked. */
 		clear = survivor ? 0 : clear + 1;
 		if (clear == 2)
 			return 0;

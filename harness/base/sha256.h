@@ -1,4 +1,4 @@
-/* SHA-256 of what is in memory, as bytes and as text. */
+/* SHA-256 of data in memory, as bytes and as text. */
 #ifndef CULPRIT_HARNESS_BASE_SHA256_H
 #define CULPRIT_HARNESS_BASE_SHA256_H
 
@@ -13,7 +13,7 @@ enum { SHA256_BYTES = 32, SHA256_HEX = 2 * SHA256_BYTES + 1 };
 
 static inline void sha256(const void *data, size_t size, uint8_t out[SHA256_BYTES])
 {
-	/* It fails for want of memory only. */
+	/* Fails only if memory runs out. */
 	if (!EVP_Digest(data, size, out, NULL, EVP_sha256(), NULL))
 		alloc_end();
 }

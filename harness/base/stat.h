@@ -1,4 +1,4 @@
-/* Medians and quantiles. Values must be finite; NaN comes back where there are none. */
+/* Medians and quantiles. Values must be finite; the result is NaN if there are no values. */
 #ifndef CULPRIT_HARNESS_BASE_STAT_H
 #define CULPRIT_HARNESS_BASE_STAT_H
 
@@ -6,7 +6,7 @@
 #include <math.h>
 #include <stddef.h>
 
-/* Of values in any order, which is lost. */
+/* The median of values in any order. Reorders 'v'. */
 static inline double stat_median(double *v, size_t n)
 {
 	return n ? gsl_stats_median(v, 1, n) : NAN;
@@ -17,7 +17,7 @@ static inline double stat_median_sorted(const double *v, size_t n)
 	return n ? gsl_stats_median_from_sorted_data(v, 1, n) : NAN;
 }
 
-/* 'q' from 0 to 1; between two values it is interpolated. Their order is lost. */
+/* The quantile 'q' (0 to 1), interpolated between two values. Reorders the values. */
 static inline double stat_quantile(double *v, size_t n, double q)
 {
 	const double at = q * (double)(n - 1);
@@ -39,7 +39,7 @@ static inline int stat_compare(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* ... of float. */
+/* The same for float. */
 static inline int stat_compare_float(const void *a, const void *b)
 {
 	const float x = *(const float *)a, y = *(const float *)b;

@@ -1,17 +1,17 @@
-/* Makes foreign text safe for a terminal. */
+/* Makes untrusted text safe for a terminal. */
 #include "harness/base/text.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
-/* Does it change the direction of what follows on the screen (Unicode's explicit formatting)? */
+/* Is it one of Unicode's explicit formatting characters, which change the text direction? */
 static bool turns_text(uint32_t code)
 {
 	return (code >= 0x202a && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069);
 }
 
-/* Length of the UTF-8 character at 's'; 0 if it is a control character or no valid UTF-8. */
+/* Length of the UTF-8 character at 's'; 0 for a control character or invalid UTF-8. */
 static size_t printable_length(const unsigned char *s)
 {
 	size_t n = *s < 0x80 ? 1
@@ -35,7 +35,7 @@ static size_t printable_length(const unsigned char *s)
 	return n;
 }
 
-/* One character of '*s' or its escape, which 'piece' receives; '*s' moves past it. */
+/* Writes the next character of '*s', or its escape, to 'piece'; advances '*s'. */
 static size_t next_piece(const char **s, char piece[5])
 {
 	size_t n = printable_length((const unsigned char *)*s);
@@ -92,7 +92,7 @@ size_t text_clean(const char *s, char *out, size_t size)
 		if (total + n < size)
 			memcpy(out + total, piece, n + 1);
 		else if (total < size)
-			size = total; /* nothing shorter may follow what did not fit */
+			size = total; /* drop the rest, even if a shorter piece would fit */
 		total += n;
 	}
 	return total;

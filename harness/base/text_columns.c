@@ -1,4 +1,4 @@
-/* Lays out a text table whose columns fit their cells. */
+/* Lays out a text table whose columns are as wide as their cells. */
 #include "harness/base/text_columns.h"
 
 #include <stdlib.h>
@@ -38,7 +38,7 @@ void text_columns_cell(struct text_columns *g, size_t column, const char *text)
 		c->width = width_of(clean);
 }
 
-/* Narrows the widest name until a line fits or nothing is left to cut. */
+/* Cuts the widest name until a line fits or no name can be cut further. */
 static void fit(struct text_columns *g, int width)
 {
 	int all = -GAP;
@@ -58,7 +58,7 @@ static void fit(struct text_columns *g, int width)
 	}
 }
 
-/* The byte at which character 'n' begins. */
+/* The byte offset of character 'n'. */
 static const char *character(const char *text, int n)
 {
 	for (; *text && (n > 0 || (*text & 0xc0) == 0x80); text++)

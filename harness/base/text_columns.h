@@ -1,4 +1,4 @@
-/* A table of text whose columns are as wide as they need to be. Zero at first. */
+/* A text table whose columns are as wide as their cells. Initialise with zeros. */
 #ifndef CULPRIT_HARNESS_BASE_TEXT_COLUMNS_H
 #define CULPRIT_HARNESS_BASE_TEXT_COLUMNS_H
 
@@ -10,8 +10,8 @@ enum { TEXT_COLUMNS_MAX = 12 };
 
 struct text_column {
 	const char *head;
-	bool right; /* aligned */
-	bool name;  /* may be cut where a line is too long */
+	bool right; /* right-aligned */
+	bool name;  /* may be cut if a line is too long */
 	int width;
 };
 
@@ -22,12 +22,12 @@ struct text_columns {
 	size_t rows;
 };
 
-/* 'head' is kept by reference. 'right': aligned there; 'name': may be cut in its middle. */
+/* 'head' is kept by reference. 'right': right-aligned; 'name': may be cut in its middle. */
 void text_columns_add(struct text_columns *g, const char *head, bool right, bool name);
 /* Fills the next row from column 0 on; control characters are escaped. */
 void text_columns_cell(struct text_columns *g, size_t column, const char *text);
-/* Prints the table and frees it. Its lines have at most 'width' columns (0: any), as far as cutting
- * names suffices. */
+/* Prints the table and frees it. Names are cut so that lines have at most 'width' columns (0: no
+ * limit) where possible. */
 void text_columns_put(struct text_columns *g, int width, FILE *out);
 
 #endif

@@ -85,7 +85,8 @@ char *unit_format(enum unit unit, double value, char *buf, unsigned size)
 	const struct suffix *best = &none, *s;
 	double best_score = INFINITY;
 
-	/* The suffix that leaves the shortest mantissa, then the smallest one of at least 1. */
+	/* Chooses the suffix with the shortest mantissa; among those, the smallest mantissa of at
+	 * least 1. */
 	for (s = units[unit].suffixes; s->text; s++) {
 		double scaled = value / s->factor, score;
 		char digits[64];

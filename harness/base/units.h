@@ -1,8 +1,8 @@
 /*
- * Quantities with units, as users write them in scenarios and on the command line: "256MiB", "1MB",
- * "10s", "500ms", "5%", "100Mbit/s", "8MB/s".
+ * Quantities with units, as users write them in scenarios and on the command line: "256MiB",
+ * "1MB", "10s", "500ms", "5%", "100Mbit/s", "8MB/s".
  *
- * A unit is required wherever one is possible, except for 0: "10" for a timeout could mean seconds
+ * A unit is required wherever one is possible, except for 0: a timeout of "10" could mean seconds
  * or milliseconds.
  */
 #ifndef CULPRIT_HARNESS_BASE_UNITS_H

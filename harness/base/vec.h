@@ -1,14 +1,14 @@
-/* How arrays grow on a node, where memory that has run out ends nothing. alloc_room (alloc.h) is
- * the same for code that ends the program then. */
+/* Grows arrays on a node, where running out of memory must not end the program. alloc_room
+ * (alloc.h) is the variant that ends the program. */
 #ifndef CULPRIT_HARNESS_BASE_VEC_H
 #define CULPRIT_HARNESS_BASE_VEC_H
 
 #include <stdint.h>
 #include <stdlib.h>
 
-/* 'array' of 'n' elements with room for one more behind them; it may have moved. NULL: there is no
- * memory, and the array is as it was. It must have been NULL at first, and have grown by this
- * alone; elements may be taken away. */
+/* Grows 'array', which has 'n' elements, to have room for one more; it may move. Returns NULL if
+ * memory runs out and leaves the array unchanged. The array must start as NULL and grow only
+ * through this function; removing elements is fine. */
 static inline void *vec_room(void *array, size_t n, size_t size)
 {
 	return n & (n - 1) ? array : reallocarray(array, n ? 2 * n : 1, size);

@@ -13,7 +13,7 @@ static bool is_blank(char c)
 	return c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
 
-/* Appends the quoted text behind '*p' to 'to', and moves '*p' behind the quote that ends it. */
+/* Appends the quoted text after '*p' to 'to', and advances '*p' past the closing quote. */
 static char *take_quoted(const char **p, char *to)
 {
 	const char quote = *(*p)++;
@@ -29,7 +29,8 @@ static char *take_quoted(const char **p, char *to)
 	return to;
 }
 
-/* One word, NUL-terminated, to 'to'; the place behind it, or NULL where something is left open. */
+/* Copies one word, NUL-terminated, to 'to'. Returns the position after it, or NULL if a quote or
+ * an escape is not closed. */
 static char *take_word(const char **p, char *to)
 {
 	while (to && **p && !is_blank(**p)) {
@@ -48,7 +49,7 @@ static char *take_word(const char **p, char *to)
 
 int words_split(const char *text, char ***words, struct err *e)
 {
-	/* No more words than characters, and no more text than there was. */
+	/* There are no more words than characters, and the words are no longer than the text. */
 	size_t most = strlen(text) / 2 + 2, n = 0;
 	char **list = alloc_zero(most * sizeof(*list) + strlen(text) + 1, 1);
 	char *to = (char *)(list + most);
@@ -63,12 +64,12 @@ int words_split(const char *text, char ***words, struct err *e)
 		if (!to) {
 			free(list);
 			return err_set(e, -EINVAL,
-				"takes a command whose quotes are closed, not '%.200s'", text);
+				"needs a command with closed quotes, not '%.200s'", text);
 		}
 	}
 	if (!n) {
 		free(list);
-		return err_set(e, -EINVAL, "takes a command, not nothing");
+		return err_set(e, -EINVAL, "needs a command, but is empty");
 	}
 	*words = list;
 	return 0;

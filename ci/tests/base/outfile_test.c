@@ -121,7 +121,7 @@ static void folders_and_silent_fifos_are_refused(void **state)
 	assert_int_equal(mkfifo(path, 0600), 0);
 	e = (struct err){""};
 	assert_int_equal(outfile_open(&s, path, &e), -ENXIO);
-	assert_non_null(strstr(e.text, "it is a FIFO that nobody reads"));
+	assert_non_null(strstr(e.text, "it is a FIFO without a reader"));
 	snprintf(path, sizeof(path), "%s/none/out", dir);
 	e = (struct err){""};
 	assert_int_equal(outfile_open(&s, path, &e), -ENOENT);

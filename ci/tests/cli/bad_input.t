@@ -120,7 +120,7 @@ for command in "ship log --to" "ship --dashboard" "table $corpus --junit" "diagn
 		timeout 60 "$culprit" $command $what >out 2>err </dev/null
 		check "$command $what" bash -c "[ $? = 2 ] && tail -1 err | grep -q \"cannot write '$what': it is $why\" && [ -${what:0:1} $what ]"
 	done <<-'L'
-		p a FIFO that nobody reads
+		p a FIFO without a reader
 		S a socket, not a file
 		d a folder, not a file
 	L

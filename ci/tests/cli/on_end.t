@@ -95,8 +95,8 @@ check "a machine-readable table stays one" bash -c "${resume[*]} --json --on-end
 # What cannot be run is refused before anything is.
 check "a program that is not there" refuses "--on-end: there is no program 'notify-me'" --on-end "notify-me now"
 check "a folder" refuses "--on-end: there is no program '/tmp'" --on-end /tmp
-check "an open quote" refuses "--on-end takes a command whose quotes are closed" --on-end "mail 'x"
-check "nothing" refuses "--on-end takes a command, not nothing" --on-end " "
+check "an open quote" refuses "--on-end needs a command with closed quotes" --on-end "mail 'x"
+check "nothing" refuses "--on-end needs a command, but is empty" --on-end " "
 check "a limit of nothing" refuses "--on-end-limit is the limit of --on-end" --on-end-limit 5s
 
 # The configuration file.
