@@ -1,6 +1,6 @@
 /*
- * What the caller asks of nodes: calls, events, transfers. Each is an op that is queued for the
- * node's thread and waited for here.
+ * The caller's requests to nodes: calls, events, transfers. Each is an op that is queued for the
+ * node's thread; the caller waits for it here.
  */
 #include <errno.h>
 #include <poll.h>
@@ -11,7 +11,7 @@
 #include "harness/base/alloc.h"
 #include "harness/nodes/node_impl.h"
 
-/* Queues 'op'; on a node that is lost, ends it at once. */
+/* Queues 'op'; if the node is lost, completes it with the error at once. */
 static void submit(struct node *n, struct op *op)
 {
 	struct op **at;
@@ -42,7 +42,7 @@ static bool all_done(struct nodeset *set, void *ctx)
 	size_t i;
 
 	(void)set;
-	/* A transfer that the thread holds does not end while libssh holds the thread. */
+	/* A transfer cannot be cancelled while its thread is inside libssh. */
 	for (i = 0; i < w->n; i++)
 		if (w->ops[i] && w->ops[i]->state != OP_DONE &&
 			!atomic_load(&w->ops[i]->node->stuck))
@@ -50,7 +50,8 @@ static bool all_done(struct nodeset *set, void *ctx)
 	return true;
 }
 
-/* Lets go of an op that was not waited for to the end; true if it is the caller's after all. */
+/* Abandons an op that the caller no longer waits for. Returns true if it has completed and the
+ * caller owns it. */
 static bool reclaim(struct node *n, struct op *op)
 {
 	struct op **at;
@@ -72,8 +73,8 @@ static bool reclaim(struct node *n, struct op *op)
 	return done;
 }
 
-/* Takes the outcome of '*op' after the wait for all ended with 'waited'; '*op' is NULL then if
- * it had not ended. */
+/* Takes the result of '*op' after the common wait returned 'waited'; sets '*op' to NULL if it had
+ * not completed. */
 static int calls_collect(struct node *n, struct op **op, int waited, double timeout_s,
 	const char *what, struct err *e)
 {
@@ -132,7 +133,7 @@ static int make_call(struct node *n, const char *name, json_t *args, struct op *
 	json_object_set_new(msg, "id", json_integer(op->id));
 	json_object_set_new(msg, "op", json_string(name));
 	if (args && json_object_update_missing(msg, args)) {
-		rc = err_set(e, -EINVAL, "%s: %s: the arguments are no object", n->name, name);
+		rc = err_set(e, -EINVAL, "%s: %s: the arguments are not an object", n->name, name);
 		goto out;
 	}
 	text = json_dumps(msg, JSON_COMPACT);
@@ -297,7 +298,7 @@ int node_events(struct nodeset *set, double timeout_s, node_event_fn fn, void *c
 	struct node_event *list, *ev;
 	int n = 0;
 
-	/* A limit of 0 means none to nodeset_wait. */
+	/* nodeset_wait treats a limit of 0 as no limit. */
 	if (nodeset_wait(set, any_event, NULL, timeout_s > 0 ? timeout_s : 1e-9, 0) == -EINTR)
 		return -EINTR;
 	pthread_mutex_lock(&set->lock);

@@ -1,9 +1,10 @@
 /*
- * A command on the node, on its own channel: its output, its end, and what it printed.
+ * Runs a command on the node on its own channel: output, exit code, error text.
  *
  * Only node_command_open and ssh_channel_write may block, and the watchdog limits both. All other
- * functions take what has arrived and return. libssh's SFTP client and ssh_channel_read are not
- * used: in libssh 0.10 sftp_init spins for ever on a channel that ended with unread standard error.
+ * functions take the data that has arrived and return. libssh's SFTP client and ssh_channel_read
+ * are not used: in libssh 0.10 sftp_init spins forever on a channel that ended with unread
+ * standard error.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -12,8 +13,8 @@
 #include "harness/base/clock.h"
 #include "harness/nodes/node_impl.h"
 
-/* Whichever call receives a packet, it may be for another channel: the thread must look again
- * before it sleeps. The data stays in libssh's buffer. */
+/* A call may receive packets for another channel; libssh buffers their data. So the thread must
+ * check again before it sleeps. */
 static int on_data(ssh_session s, ssh_channel c, void *data, uint32_t len, int is_err, void *arg)
 {
 	(void)s, (void)c, (void)data, (void)len, (void)is_err;
@@ -73,7 +74,7 @@ int node_command_open(struct node *n, struct node_command *x, const char *comman
 void node_command_close(struct node_command *x)
 {
 	if (x->ssh) {
-		/* libssh keeps a channel until the other side has closed it as well. */
+		/* libssh keeps a channel until the other side has also closed it. */
 		ssh_remove_channel_callbacks(x->ssh, &x->callbacks);
 		ssh_channel_free(x->ssh);
 	}
@@ -115,7 +116,7 @@ static void take_stderr(struct node_command *x)
 	char buf[4096];
 	int got = 1;
 
-	/* A limit, because a command may print faster than this reads. */
+	/* Limited, because a command may print faster than this reads. */
 	for (int i = 0; i < 64 && got > 0; i++) {
 		got = ssh_channel_read_nonblocking(x->ssh, buf, sizeof(buf), 1);
 		if (got > 0)
@@ -198,7 +199,7 @@ int node_command_run(struct node *n, const char *what, const char *command, doub
 	while (!rc) {
 		n->fresh = false;
 		node_watch(n, limit_s);
-		/* Reading comes first: it takes in what makes room for writing. */
+		/* Read first: that frees the space needed for writing. */
 		got = node_command_read(&x, buf, sizeof(buf));
 		if (got > 0)
 			text_tail_add(out, buf, (size_t)got);
@@ -207,7 +208,7 @@ int node_command_run(struct node *n, const char *what, const char *command, doub
 		while (sending && i < n_in) {
 			sent = node_command_write(
 				&x, (char *)in[i].iov_base + at, in[i].iov_len - at);
-			sending = sent >= 0; /* what it says of its end explains the error */
+			sending = sent >= 0; /* its last output explains the error */
 			if (sent <= 0 && at < in[i].iov_len)
 				break;
 			at += (size_t)sent;
@@ -219,8 +220,8 @@ int node_command_run(struct node *n, const char *what, const char *command, doub
 			ssh_channel_send_eof(x.ssh);
 			sending = false;
 		}
-		/* Only what the command takes counts as progress: one that prints without end does
-		 * not. */
+		/* Only data that the command accepts counts as progress: a command that prints
+		 * forever is not making progress. */
 		if (atomic_load(&n->set->closing)) {
 			rc = err_set(e, -ECANCELED, "given up");
 		} else if (clock_mono_s() > until_s) {
@@ -231,7 +232,8 @@ int node_command_run(struct node *n, const char *what, const char *command, doub
 			node_wait(n, x.ended_s ? x.ended_s + COMMAND_LINGER_S : until_s, x.ended_s);
 		}
 	}
-	/* A command without a word on standard error may have explained itself on the other. */
+	/* A command that prints nothing on standard error may have explained the failure on
+	 * standard output. */
 	if (!rc && (x.status || atomic_load(&n->stalled))) {
 		if (!x.printed.len)
 			text_tail_add(&x.printed, out->text, out->len);

@@ -1,9 +1,10 @@
 /*
- * Upload of the agent: a folder named by its content, written under a temporary name in the same
- * folder and renamed once its checksums are right. So a folder with the final name is whole,
- * whoever made it, and of two orchestrators that upload at once the slower uses the other's.
+ * Uploads the agent to a folder named by its content. It is written under a temporary name in the
+ * same folder and renamed once its checksums match. A folder with the final name is therefore
+ * complete, whoever made it; if two orchestrators upload at the same time, the slower one uses
+ * the faster one's folder.
  *
- * The host needs sshd, sh and coreutils (or busybox), nothing else: no SFTP server.
+ * The host needs only sshd, sh and coreutils (or busybox); an SFTP server is not needed.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -21,10 +22,10 @@
 #include "harness/nodes/node_impl.h"
 
 #define AGENT "culprit-agent"
-/* A slow host says nothing while it writes and hashes six megabytes. */
+/* A slow host is silent while it writes and hashes six megabytes. */
 #define UPLOAD_S 60
 
-/* Whether a name needs no quoting in a shell. */
+/* Can the name be used in a shell without quotes? */
 static bool plain(const char *s)
 {
 	return *s &&
@@ -47,7 +48,7 @@ static int add_file(struct bundle *b, const char *dir, const char *name, struct 
 		rc = err_errno(e, -errno, "cannot read '%s'", path);
 	} else if (S_ISREG(st.st_mode) && !plain(name)) {
 		rc = err_set(e, -EINVAL,
-			"cannot deploy '%s': letters, digits and ._+- only in its name", path);
+			"cannot deploy '%s': only letters, digits and ._+- are allowed", path);
 	} else if (S_ISREG(st.st_mode)) {
 		b->files = alloc_room(b->files, b->n, sizeof(*b->files));
 		f = &b->files[b->n++];
@@ -100,7 +101,7 @@ int bundle_load(const char *dir, struct bundle *b, struct err *e)
 	for (i = 0; i < b->n; i++)
 		agent |= !strcmp(b->files[i].name, AGENT);
 	if (!agent)
-		return err_set(e, -ENOENT, "there is no " AGENT " in '%s': run make", dir);
+		return err_set(e, -ENOENT, "no " AGENT " in '%s': run make", dir);
 	qsort(b->files, b->n, sizeof(*b->files), deploy_by_name);
 	return hash_files(b, e);
 }
@@ -119,13 +120,13 @@ void bundle_clear(struct bundle *b)
 }
 
 /*
- * The commands. The user's login shell reads them, whatever shell that is: so each is one word of
- * constant text for sh(1), with neither ' ! \ nor a newline in it. All that is put into them is
- * our own: hexadecimal names, numbers, and the loader's name, which bundle_load has checked. All
- * else goes through standard input.
+ * The commands. The user's login shell, which can be any shell, parses them, so each is one word
+ * of constant text for sh(1), without ' ! \ or a newline. Only our own data is inserted:
+ * hexadecimal names, numbers, and the loader's name, which bundle_load has checked. All other
+ * data is sent on standard input.
  *
- * The shell begins in the user's home folder. 's' is what is culprit's on the node (the agent keeps
- * its sessions and journals in it), 'd' the agent's folder.
+ * The shell starts in the user's home folder. 's' is culprit's folder on the node (with the
+ * agent's sessions and journals), 'd' the agent's folder.
  */
 #define SH(script)                                                                                 \
 	"exec %s/bin/sh -c 's=/var/lib/culprit; [ $(id -u) = 0 ] || s=$(pwd)/.cache/culprit; "     \
@@ -137,10 +138,10 @@ static const char check[] = SH("echo culprit: ready; cd \"$d\" 2>/dev/null && "
 			       "sha256sum -c >/dev/null 2>&1 && [ -x " AGENT " ] && [ -x %s ] && "
 			       "echo culprit: whole; exit 0");
 
-/* Input: lines of mode, size and name, an empty line, the files' bytes. cat says why it cannot
- * write, a shell's echo does not. mv -T is rename(2): it fails where another orchestrator was
- * quicker, whose folder will do if it is whole. If not, it is damaged; a running agent keeps its
- * files open. */
+/* Input: lines of mode, size and name, an empty line, the files' bytes. The list is written with
+ * cat because cat reports write errors and a shell's echo does not. mv -T is rename(2): it fails
+ * if another orchestrator was faster, and that folder is used if it is complete. If it is not, it
+ * is damaged and replaced; a running agent keeps its files open. */
 static const char upload[] = SH(
 	"umask 077; t=$b/.tmp-%016llx; clean() { cd /; rm -rf \"$t\"; }; "
 	"whole() { ( cd \"$d\" && sha256sum -c \"$t/.sums\" ) >/dev/null 2>&1; }; "
@@ -156,7 +157,7 @@ static const char upload[] = SH(
 	"{ mv -T \"$t\" \"$d\" 2>/dev/null || whole || "
 	"{ rm -rf \"$d\"; mv -T \"$t\" \"$d\"; } || whole; } && echo culprit: whole");
 
-/* -EACCES: sudo, or the account, does not let us run anything. */
+/* Returns -EACCES: sudo or the account does not let us run commands. */
 static int check_there(struct node *n, bool *whole, struct err *e)
 {
 	const struct bundle *b = &n->set->bundle;
@@ -181,7 +182,7 @@ static int check_there(struct node *n, bool *whole, struct err *e)
 	text_tail_line(&out, said, sizeof(said));
 	if (rc)
 		return rc == -ECONNRESET ? -EACCES : rc;
-	return err_set(e, -EACCES, "%s: %s", what, said[0] ? said : "it ended without a word");
+	return err_set(e, -EACCES, "%s: %s", what, said[0] ? said : "it ended without output");
 }
 
 static int upload_all(struct node *n, struct err *e)
@@ -201,7 +202,7 @@ static int upload_all(struct node *n, struct err *e)
 		list = more;
 		in[i + 2] = (struct iovec){f->data, f->size};
 	}
-	/* With its NUL as the newline that ends the list. */
+	/* Includes the NUL, as the newline that ends the list. */
 	in[0] = (struct iovec){list, strlen(list) + 1};
 	list[strlen(list)] = '\n';
 	in[1] = (struct iovec){b->sums, strlen(b->sums)};
@@ -211,14 +212,14 @@ static int upload_all(struct node *n, struct err *e)
 	rc = node_command_run(n, "cannot upload the agent", command,
 		fmax(UPLOAD_S, n->set->opt.timeout_s), in, b->n + 2, &out, e);
 	if (!rc && !strstr(out.text, "culprit: whole\n"))
-		rc = err_set(e, -EIO, "the upload of the agent ended without a word");
+		rc = err_set(e, -EIO, "the upload of the agent ended without output");
 	free(command);
 	free(list);
 	free(in);
 	return rc;
 }
 
-/* 'words': what the agent is to do. */
+/* 'words' are the agent's arguments. */
 static char *agent_command(struct node *n, const char *words)
 {
 	const struct bundle *b = &n->set->bundle;

@@ -87,13 +87,13 @@ static int check_role(
 		i++;
 	if (!names[i])
 		return luax_complain(src, en->role, e,
-			"node '%s': unknown role '%s'%s; there are server, client, outsider",
+			"node '%s': unknown role '%s'%s; use server, client or outsider",
 			en->name, en->role, near_hint(en->role, names, hint));
 	*role = (enum role)i;
 	return 0;
 }
 
-/* The keys that belong to one role, and paths. */
+/* Checks keys that belong to one role, and paths. */
 static int check_places(
 	const struct luax_source *src, const struct entry *en, enum role role, struct err *e)
 {
@@ -109,7 +109,7 @@ static int check_places(
 	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
 		if (places[i].given && role != places[i].role)
 			return luax_complain(src, en->name, e,
-				"node '%s': '%s' is for %ss, and its role is %s", en->name,
+				"node '%s': '%s' is for %ss, but its role is %s", en->name,
 				places[i].key, role_names[places[i].role], en->role);
 		if (places[i].path && places[i].path[0] != '/')
 			return luax_complain(src, places[i].path, e,
@@ -132,7 +132,7 @@ static int check_entry(const struct luax_source *src, const struct inventory *in
 
 		if (!strcmp(other->ssh.name, en->name))
 			return luax_complain(
-				src, en->name, e, "there are two nodes named '%s'", en->name);
+				src, en->name, e, "two nodes are named '%s'", en->name);
 		if (en->address && en->service_port && !strcmp(other->address, en->address) &&
 			other->service_port == (unsigned)en->service_port)
 			return luax_complain(src, en->name, e,
@@ -175,7 +175,7 @@ static int add_host(lua_State *L, const struct luax_source *src, struct inventor
 	return rc ? luax_complain(src, en.name, e, "node '%s': %s", en.name, why.text) : 0;
 }
 
-/* '*out' is NULL if the file turns the SSH configuration off. */
+/* Sets '*out' to NULL if the file turns the SSH configuration off. */
 static int open_ssh_config(
 	const struct luax_source *src, const char *name, struct ssh_config **out, struct err *e)
 {
@@ -211,7 +211,7 @@ static int read_nodes(lua_State *L, const struct luax_source *src, struct invent
 	return rc;
 }
 
-/* The type must exist. A path, which is relative to the inventory, becomes an absolute one. */
+/* Checks that the type exists. A path is relative to the inventory and becomes absolute. */
 static int find_fs(struct inventory *inv, const struct luax_source *src, struct err *e)
 {
 	auto_free char *path = NULL;

@@ -1,9 +1,9 @@
 /*
- * Inventory: which hosts there are, how to reach them, the role of each, and which file system runs
- * on them. A Lua file that returns a table of data, written by hand for real hosts and by the lab
- * for its own. README.md here is its manual; harness/lua/culprit.meta.lua types it.
+ * The inventory: the hosts, how to reach them, their roles, and the file system that runs on
+ * them. A Lua file that returns a table of data, written by hand for real hosts and by the lab
+ * for its own. README.md here is the manual; harness/lua/culprit.meta.lua has the types.
  *
- * How a host is reached is decided here: by the file, else by the user's SSH configuration, else by
+ * This code decides how to reach a host: from the file, then the user's SSH configuration, then
  * ssh's defaults.
  */
 #ifndef CULPRIT_HARNESS_NODES_INVENTORY_H
@@ -19,11 +19,11 @@ enum role { ROLE_SERVER, ROLE_CLIENT, ROLE_OUTSIDER };
 struct host {
 	struct node_spec ssh; /* ssh.name is the host's name; ssh.address is where ssh connects */
 	enum role role;
-	char *address;         /* what the cluster's other hosts and the file system know it by */
-	char *storage, *spare; /* servers; NULL: to be found (storage), or none (spare) */
-	unsigned service_port; /* servers; 0: to be found */
-	char *mount;           /* clients; NULL: to be found */
-	bool allow_restart;    /* servers there may be killed and restarted */
+	char *address;         /* its name for other hosts of the cluster and the file system */
+	char *storage, *spare; /* servers; NULL: detect (storage), no spare (spare) */
+	unsigned service_port; /* servers; 0: detect */
+	char *mount;           /* clients; NULL: detect */
+	bool allow_restart;    /* faults may kill and restart its server */
 	json_t *origins;       /* where 'ssh' comes from: array of {what, value, from} */
 };
 
@@ -32,15 +32,15 @@ struct inventory {
 	char *fs_type;  /* "glusterfs", or the absolute path of a Lua file */
 	char *layout;   /* "distribute", or NULL */
 	char *settings; /* of the lab's file system, "method=alt-aio", or NULL */
-	char *volume;   /* NULL: the only one that there is */
+	char *volume;   /* NULL: the only volume */
 	struct host *hosts;
 	size_t n_hosts;
-	bool allow_restart; /* of hosts that do not say */
-	struct bag *bag;    /* what the hosts' ssh points to */
+	bool allow_restart; /* default for hosts without the key */
+	struct bag *bag;    /* owns the strings in the hosts' ssh */
 };
 
-/* -EINVAL with "FILE:LINE: sentence" for anything that does not fit, unknown keys included. ssh is
- * run to ask for the user's configuration (ssh_config.h); nobody is connected to. */
+/* Returns -EINVAL with "FILE:LINE: sentence" for anything invalid, including unknown keys. Runs
+ * ssh to read the user's configuration (ssh_config.h), but connects to no host. */
 int inventory_load(const char *path, struct inventory **out, struct err *e);
 void inventory_free(struct inventory *inv);
 

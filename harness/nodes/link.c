@@ -1,7 +1,7 @@
 /*
- * Lines from a program on one node to one on another: an event of the first node's agent becomes a
- * request to the second's. Both go over the SSH channels that are there, so nothing listens on a
- * node. The threads of the two nodes do it, whatever the caller waits for.
+ * Passes lines from a program on one node to one on another: an event of the first node's agent
+ * becomes a request to the second's. Both use the existing SSH channels, so nothing listens on a
+ * node. The threads of the two nodes do this, whatever the caller waits for.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -17,7 +17,7 @@ struct link_end {
 	char handle[64];
 };
 
-/* Queues a line for an end; under the lock. */
+/* Queues a line for one end. Call with the lock held. */
 static void nodes_link_tell(const struct link_end *to, const char *line)
 {
 	struct op *op, **at = &to->node->ops;
@@ -31,7 +31,7 @@ static void nodes_link_tell(const struct link_end *to, const char *line)
 	text = json_dumps(msg, JSON_COMPACT);
 	json_decref(msg);
 	if (!text)
-		return; /* no UTF-8: not from an agent */
+		return; /* invalid UTF-8 cannot come from an agent */
 	op = alloc_zero(1, sizeof(*op));
 	op->node = to->node;
 	op->kind = OP_TELL;
@@ -70,8 +70,8 @@ void nodeset_link(struct nodeset *set, const struct node_end *ends, size_t n)
 	pthread_mutex_unlock(&set->lock);
 }
 
-/* Tells "FROM WORDS" to the ends in "TO,TO WORDS"; under the lock. A program names each end once,
- * and waits for answers; one that does neither fills this machine's memory. */
+/* Sends "FROM WORDS" to the ends in "TO,TO WORDS". Call with the lock held. A correct program
+ * names each end once and waits for answers; any other would fill this machine's memory. */
 static int link_pass_on(struct nodeset *set, size_t from, const char *line, struct err *e)
 {
 	const char *words = line + strcspn(line, " ");
@@ -86,10 +86,10 @@ static int link_pass_on(struct nodeset *set, size_t from, const char *line, stru
 		if (end == at || to >= set->n_link)
 			continue;
 		if (n++ == set->n_link)
-			rc = err_set(e, -EPROTO, "a program tells %zu others one line more often",
+			rc = err_set(e, -EPROTO, "a program names one of %zu others twice in a line",
 				set->n_link);
 		else if (set->link[to].node->told == NODE_TOLD_MAX)
-			rc = err_set(e, -EPROTO, "a program tells %s more than it takes: %d lines",
+			rc = err_set(e, -EPROTO, "%s does not read its lines: %d are pending",
 				set->link[to].node->name, NODE_TOLD_MAX);
 		else
 			nodes_link_tell(&set->link[to], text);

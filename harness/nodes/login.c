@@ -1,5 +1,5 @@
 /*
- * Authentication, by keys only: one that was named, or as ssh goes about it: ssh-agent's, then
+ * Authentication, with keys only: the named key, or like ssh the keys of ssh-agent and then key
  * files.
  */
 #include <errno.h>
@@ -26,7 +26,7 @@ static int import_key(const char *path, ssh_key *key, struct err *e)
 		return err_errno(e, -errno, "cannot use private key '%s'", path);
 	if (st.st_mode & 077)
 		return err_set(e, -EACCES,
-			"private key '%s' can be used by others than its owner: chmod 600 it",
+			"private key '%s' is accessible to other users: chmod 600 it",
 			path);
 	if (ssh_pki_import_privkey_file(path, NULL, login_no_passphrase, NULL, key) != SSH_OK)
 		return err_set(e, -EACCES,
@@ -55,15 +55,13 @@ static bool have_agent(const struct hop *h)
 	return path && *path && strcmp(path, "none");
 }
 
-/* All that may be tried, in ssh's order. 'why' (of a key file that could not be used) is set or
- * "". */
+/* Tries all keys in ssh's order. 'why' is the reason why a key file was not usable, or "". */
 static int try_all(struct hop *h, struct err *why)
 {
 	int auth = SSH_AUTH_DENIED;
 	size_t i;
 
-	/* ssh -G always lists the default keys, so a list is the rule; without ssh there is
-	 * none. */
+	/* ssh -G always lists the default keys, so the list is empty only without ssh. */
 	if (!h->identities)
 		return ssh_userauth_publickey_auto(h->session, NULL, NULL);
 	if (!h->identities_only && have_agent(h))
@@ -71,8 +69,8 @@ static int try_all(struct hop *h, struct err *why)
 	for (i = 0; h->identities[i] && auth == SSH_AUTH_DENIED; i++)
 		if (!access(h->identities[i], F_OK))
 			auth = try_key(h, h->identities[i], why);
-	/* libssh cannot ask the agent for one key alone: all of its are offered, but only if need
-	 * be. */
+	/* libssh cannot ask the agent for a single key: all of its keys are offered, so the agent
+	 * is used only if necessary. */
 	if (auth == SSH_AUTH_DENIED && h->identities_only && *why->text && have_agent(h))
 		auth = ssh_userauth_agent(h->session, NULL);
 	return auth;
@@ -88,7 +86,7 @@ __attribute__((format(printf, 2, 3))) static void append(struct err *e, const ch
 	va_end(ap);
 }
 
-/* What the host said about logins: methods and the end of its banner. */
+/* Reports the host's accepted login methods and the end of its banner. */
 static void add_host_words(struct hop *h, struct err *e)
 {
 	static const struct {
@@ -116,12 +114,12 @@ static void add_host_words(struct hop *h, struct err *e)
 	ssh_string_free_char(banner);
 }
 
-/* -EACCES. */
+/* Returns -EACCES. */
 static int refused(struct hop *h, int auth, const struct err *why, struct err *e)
 {
 	if (auth == SSH_AUTH_PARTIAL)
 		return err_set(e, -EACCES,
-			"%s@%s:%u wants more than a key (a password or a code), which culprit"
+			"%s@%s:%u requires a password or a code as well as a key, which culprit"
 			" does not send",
 			h->user, h->address, h->port);
 	if (h->identity)
@@ -155,7 +153,7 @@ int hop_authenticate(struct hop *h, struct err *e)
 	if (auth == SSH_AUTH_SUCCESS)
 		return 0;
 	if (auth == SSH_AUTH_ERROR)
-		/* Who is refused gets SSH_AUTH_DENIED or _PARTIAL. */
+		/* A refusal is SSH_AUTH_DENIED or SSH_AUTH_PARTIAL, not an error. */
 		return hop_error(h, e, "authentication", "no end of authentication");
 	rc = refused(h, auth, &why, e);
 	add_host_words(h, e);

@@ -1,5 +1,5 @@
 /*
- * A nodeset's life on the caller's side, and the watchdog.
+ * The life cycle of a nodeset on the caller's side, and the watchdog.
  */
 #include "harness/nodes/node.h"
 
@@ -18,13 +18,13 @@
 #include "harness/base/clock.h"
 #include "harness/nodes/node_impl.h"
 
-/* How long libssh has after its connection was cut, and how long a thread has to end. */
+/* Limits for libssh to return after its connection was cut, and for a thread to end. */
 #define STUCK_NS 2000000000
 #define JOIN_S 10
 
-/* Cuts the connection of a thread that libssh holds longer than it may. libssh then comes back with
- * an error. If it does not (libssh 0.10 has loops that do not look at the connection), the node is
- * lost all the same, and its thread is left to itself. */
+/* Cuts the connection of a thread that stays inside libssh too long; libssh then returns an
+ * error. If it does not (libssh 0.10 has loops that do not check the connection), the node is
+ * declared lost and its thread is abandoned. */
 static void nodes_node_watch(struct node *n, bool giving_up)
 {
 	struct nodeset *set = n->set;
@@ -185,10 +185,10 @@ static int check_specs(const struct node_spec *specs, size_t n, struct err *e)
 
 	for (i = 0; i < n; i++) {
 		if (!specs[i].name || !specs[i].address)
-			return err_set(e, -EINVAL, "node %zu has no name or no address", i + 1);
+			return err_set(e, -EINVAL, "node %zu needs a name and an address", i + 1);
 		for (k = 0; k < i; k++)
 			if (!strcmp(specs[k].name, specs[i].name))
-				return err_set(e, -EINVAL, "there are two nodes of the name '%s'",
+				return err_set(e, -EINVAL, "two nodes are named '%s'",
 					specs[i].name);
 	}
 	return 0;
@@ -226,7 +226,7 @@ static int make_set(const struct node_spec *specs, size_t n, const struct node_o
 	return rc ? rc : bundle_load(opts->agent_dir ? opts->agent_dir : ".", &set->bundle, e);
 }
 
-/* Signals are for the caller's thread. */
+/* Only the caller's thread receives signals. */
 static int start_threads(struct nodeset *set, struct err *e)
 {
 	sigset_t all, before;
@@ -281,8 +281,8 @@ int node_connect_all(const struct node_spec *specs, size_t n, const struct node_
 	if (set->failed) {
 		rc = err_set(
 			e, set->failed->rc, "%s: %s", set->failed->name, set->failed->why.text);
-		/* Waiting does not mend a host key that does not match: the inventory or
-		 * known_hosts is wrong, or the host is another one. */
+		/* Retrying does not fix a mismatched host key: the inventory or known_hosts is
+		 * wrong, or another host answers. */
 		err_blame(e, rc == -EKEYREJECTED ? ERR_SCENARIO : ERR_CLUSTER, rc);
 	}
 	pthread_mutex_unlock(&set->lock);
@@ -307,8 +307,8 @@ static void node_clear(struct node *n)
 	close(n->wake);
 }
 
-/* GCC 12's ThreadSanitizer does not know pthread_clockjoin_np, and takes all that was a joined
- * thread's for shared. The builds with it join by the other clock. */
+/* GCC 12's ThreadSanitizer does not know pthread_clockjoin_np and reports everything of a joined
+ * thread as shared. Builds with it join by the other clock. */
 #ifdef __SANITIZE_THREAD__
 static int clock_join(pthread_t thread, const struct timespec *until)
 {
@@ -323,7 +323,7 @@ static int clock_join(pthread_t thread, const struct timespec *until)
 }
 #endif
 
-/* False if it does not end. */
+/* Returns false if the thread does not end. */
 static bool node_join(struct node *n)
 {
 	double until_s = atomic_load(&n->stuck) ? 0 : n->set->closing_s + JOIN_S;
@@ -332,7 +332,7 @@ static bool node_join(struct node *n)
 	return !clock_join(n->thread, &until);
 }
 
-/* Before the handlers of libraries, which would take away what a thread still uses. */
+/* Run before the exit handlers of libraries, which would free what a thread still uses. */
 static void end_at_once(int status, void *arg)
 {
 	(void)arg;
@@ -360,7 +360,8 @@ void nodeset_free(struct nodeset *set)
 		event_post(set->watch_quit);
 		pthread_join(set->watchdog, NULL);
 	}
-	/* A thread that libssh does not give back uses all of it, and libcrypto until the end. */
+	/* A thread stuck in libssh still uses the nodeset, and libcrypto until exit, so free
+	 * neither. */
 	if (!all_ended) {
 		on_exit(end_at_once, NULL);
 		return;

@@ -55,7 +55,7 @@ static int split_jump(char *text, char **user, char **host, unsigned *port, stru
 		colon = end[1] == ':' ? end + 1 : NULL;
 	} else {
 		colon = strrchr(text, ':');
-		/* More than one, and no brackets: an IPv6 address alone. */
+		/* Several colons without brackets: an IPv6 address without a port. */
 		if (colon && strchr(text, ':') != colon)
 			colon = NULL;
 	}
@@ -67,11 +67,11 @@ static int split_jump(char *text, char **user, char **host, unsigned *port, stru
 			return err_set(e, -EINVAL, "'%.20s' is not a port", colon + 1);
 		*port = (unsigned)number;
 	}
-	return *text && (!*user || **user) ? 0 : err_set(e, -EINVAL, "a host is missing");
+	return *text && (!*user || **user) ? 0 : err_set(e, -EINVAL, "the host is missing");
 }
 
-/* The path through jump hosts, each looked up like any destination. A first jump host may have jump
- * its own hosts. */
+/* The route through jump hosts, each looked up like any destination. The first jump host may
+ * itself have jump hosts. */
 struct way {
 	struct inventory *inv;
 	struct ssh_config *config;
@@ -118,7 +118,7 @@ static int add_jump(struct way *w, char *text, bool has_own, struct err *e)
 			host);
 	if (!rc && w->n == JUMPS_MAX)
 		rc = err_set(
-			e, -ELOOP, "more than %d jump hosts: do they lead in a circle?", JUMPS_MAX);
+			e, -ELOOP, "more than %d jump hosts: do they form a loop?", JUMPS_MAX);
 	if (!rc) {
 		spec = spec_from(w, host, &s);
 		/* As in ssh, the default user of a jump host is the caller, not root. */
@@ -133,8 +133,8 @@ static int add_jump(struct way *w, char *text, bool has_own, struct err *e)
 	return rc;
 }
 
-/* Appends the hops of "a,b,...". Only the first one's own jump hosts count: the others are reached
- * through it. */
+/* Appends the hops of "a,b,...". Only the first one's own jump hosts are used: the others are
+ * reached through it. */
 static int add_jumps(struct way *w, const char *list, bool first_has_own, struct err *e)
 {
 	static int depth;
@@ -144,7 +144,7 @@ static int add_jumps(struct way *w, const char *list, bool first_has_own, struct
 
 	if (++depth > JUMPS_MAX)
 		rc = err_set(
-			e, -ELOOP, "more than %d jump hosts: do they lead in a circle?", JUMPS_MAX);
+			e, -ELOOP, "more than %d jump hosts: do they form a loop?", JUMPS_MAX);
 	for (text = strtok_r(copy, ", ", &rest); text && !rc; text = strtok_r(NULL, ", ", &rest)) {
 		rc = add_jump(w, text, first_has_own, e);
 		first_has_own = false;
@@ -167,7 +167,7 @@ static int take_jumps(struct way *w, const char *list, struct node_spec *spec, s
 	return 0;
 }
 
-/* What the inventory says wins. Its texts are in the bag already. */
+/* The inventory takes precedence. Its strings are already in the bag. */
 static void override(struct inventory *inv, const struct entry *en, struct node_spec *spec)
 {
 	if (en->ssh_port)
@@ -181,7 +181,7 @@ static void override(struct inventory *inv, const struct entry *en, struct node_
 	spec->sudo = en->become != NULL;
 }
 
-/* Those of the files that exist, separated by blanks; 'otherwise' if there are none. */
+/* The existing files, separated by blanks; 'otherwise' if the list is empty. */
 static const char *existing(const char *const *files, const char *otherwise, char text[400])
 {
 	size_t len = 0;
@@ -190,7 +190,7 @@ static const char *existing(const char *const *files, const char *otherwise, cha
 		if (!access(files[i], F_OK))
 			len += (size_t)snprintf(
 				text + len, 400 - len, "%s%s", len ? " " : "", files[i]);
-	return !files ? otherwise : len ? text : "none of the files exists";
+	return !files ? otherwise : len ? text : "no file exists";
 }
 
 static const char *from(bool file, bool ssh)
@@ -262,7 +262,7 @@ int reach(struct inventory *inv, struct ssh_config *config, const struct entry *
 	if (!rc && jump)
 		rc = take_jumps(&way, jump, &h->ssh, e);
 	if (!rc) {
-		/* Without an address, peers are assumed to know the host by its HostName. */
+		/* Without an address, assume that peers know the host by its HostName. */
 		h->address = alloc_copy(en->address ? en->address : h->ssh.address);
 		say_origins(h, en, dest);
 	}

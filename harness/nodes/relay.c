@@ -1,7 +1,7 @@
 /*
- * A jump host's part: what the next hop's session writes into a socket pair goes through a
- * direct-tcpip channel, and back. Nothing is waited for inside libssh: the thread sleeps in poll
- * alone, so that shutting a socket ends it.
+ * Relays data on a jump host: data that the next hop's session writes into a socket pair is sent
+ * through a direct-tcpip channel, and back. The thread never blocks inside libssh, only in poll,
+ * so shutting a socket down ends it.
  */
 #include <errno.h>
 #include <poll.h>
@@ -11,13 +11,13 @@
 
 #include "harness/nodes/node_impl.h"
 
-/* What waits to be written in one direction. */
+/* Data waiting to be written in one direction. */
 struct chunk {
 	char data[32768];
 	size_t at, len;
 };
 
-/* False once the channel or its session has ended and all that came is delivered. */
+/* Returns false once the channel or its session has ended and all received data is delivered. */
 static bool channel_to_pair(struct hop *h, struct chunk *c)
 {
 	ssize_t sent;
@@ -43,7 +43,7 @@ static bool channel_to_pair(struct hop *h, struct chunk *c)
 	}
 }
 
-/* As much as the other side has room for, so that libssh never waits for its window. */
+/* Writes only as much as the peer has room for, so that libssh never waits for its window. */
 static bool pair_to_channel(struct hop *h, struct chunk *c)
 {
 	size_t room = ssh_channel_window_size(h->forward);
@@ -105,8 +105,8 @@ static int open_forward(struct hop *h, struct hop *next, struct err *e)
 		ssh_channel_open_forward(
 			h->forward, next->address, (int)next->port, "127.0.0.1", 0) == SSH_OK)
 		return 0;
-	hop_error(h, e, "the opening of the way on",
-		"the way on is refused (is AllowTcpForwarding off there?)");
+	hop_error(h, e, "opening the channel to the next hop",
+		"the host refuses forwarding (is AllowTcpForwarding off there?)");
 	return err_prefix(
 		e, -EHOSTUNREACH, "%s cannot reach %s:%u", h->address, next->address, next->port);
 }

@@ -1,5 +1,5 @@
 /*
- * The way to a node: a socket or a relay, a session on it, hop after hop.
+ * Opens the route to a node, hop after hop: a socket or a relay, and a session on it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -80,8 +80,9 @@ out:
 	return code;
 }
 
-/* A peer that vanishes must end every blocking call, also one that only waits to read. The agent's
- * heartbeat comes first and knows the better words, hence half as long again here. */
+/* A peer that vanishes must end every blocking call, even one that only reads. The agent's
+ * heartbeat has the better error message, so it gets to fail first: the limit here is half as
+ * long again. */
 static void set_keepalive(int fd, double timeout_s)
 {
 	int on = 1, idle = 2, interval = 2, count = (int)(timeout_s / interval) + 1;
@@ -126,7 +127,7 @@ static int connect_socket(struct hop *h, double deadline_s, struct err *e)
 	return 0;
 }
 
-/* What libssh says of a connection that was not cut. */
+/* libssh's error on a connection that was not cut. */
 static int ssh_failure(struct hop *h, struct err *e, const char *what)
 {
 	const char *text = ssh_get_error(h->session);
@@ -155,7 +156,7 @@ int session_error(struct node *n, struct err *e, const char *what)
 static int set_options(struct hop *h, const char *key_type, const char *known_path, struct err *e)
 {
 	const bool no_config = false;
-	/* What known_hosts calls a host by its alias has no port. */
+	/* An entry of known_hosts for a host alias has no port. */
 	unsigned port = h->host_key_alias ? 22 : h->port;
 	long timeout_s = (long)h->node->set->opt.connect_timeout_s + 1;
 	int fd, rc = 0;
@@ -173,7 +174,7 @@ static int set_options(struct hop *h, const char *key_type, const char *known_pa
 		rc |= ssh_options_set(h->session, SSH_OPTIONS_IDENTITY_AGENT,
 			strcmp(h->auth_socket, "none") ? h->auth_socket : "/dev/null");
 	if (key_type) {
-		/* An RSA key signs by hashes that have their own names. */
+		/* RSA keys sign with hashes that have separate algorithm names. */
 		if (!strcmp(key_type, "ssh-rsa"))
 			key_type = "rsa-sha2-512,rsa-sha2-256";
 		rc |= ssh_options_set(h->session, SSH_OPTIONS_HOSTKEYS, key_type);
@@ -189,7 +190,8 @@ static int set_options(struct hop *h, const char *key_type, const char *known_pa
 	return rc;
 }
 
-/* libssh reads one file of known hosts; a user may have several. '*fd' is all of them in one. */
+/* libssh reads only one file of known hosts, but a user may have several. '*fd' is their
+ * concatenation. */
 static int gather_known(struct hop *h, int *fd, struct err *e)
 {
 	int rc = 0;
@@ -211,7 +213,7 @@ static int gather_known(struct hop *h, int *fd, struct err *e)
 	return rc;
 }
 
-/* A session on h->fd, both sides proven. */
+/* Opens a session on h->fd and authenticates both sides. */
 static int open_hop(struct hop *h, struct err *e)
 {
 	static struct ssh_callbacks_struct callbacks = {
@@ -241,8 +243,8 @@ static int open_hop(struct hop *h, struct err *e)
 		if (type && strstr(e->text, "no match for method server host key algo"))
 			rc = err_set(e, -EKEYREJECTED,
 				"%s:%u has no host key of the pinned type %s: if the host was"
-				" set up anew, put its new key into host_key,"
-				" else somebody is in between",
+				" reinstalled, put its new key into host_key;"
+				" otherwise suspect an attack",
 				h->address, h->port, type);
 		goto out;
 	}
@@ -257,8 +259,8 @@ out:
 	return rc;
 }
 
-/* An sshd refuses connections at random once ten of them have not logged in yet (MaxStartups), and
- * all nodes may share one jump host. */
+/* An sshd drops connections at random once ten are unauthenticated (MaxStartups), and all nodes
+ * may share one jump host. */
 #define GATE_WIDTH 8
 
 static sem_t gate;
@@ -288,7 +290,7 @@ int session_open(struct node *n, struct err *e)
 	double deadline_s;
 	int rc;
 
-	/* Both are per thread in libssh. */
+	/* Both settings are per thread in libssh. */
 	ssh_set_log_callback(quiet);
 	ssh_set_log_level(SSH_LOG_NOLOG);
 
@@ -302,7 +304,7 @@ int session_open(struct node *n, struct err *e)
 	for (size_t i = 0; i < n->n_hops && !rc; i++) {
 		struct hop *h = &n->hops[i];
 
-		/* Each hop has the time that a host without any has. */
+		/* Each hop gets the full time limit of a direct connection. */
 		node_watch(n, i ? n->set->opt.connect_timeout_s : deadline_s - clock_mono_s());
 		rc = open_hop(h, e);
 		if (gated)
@@ -328,7 +330,7 @@ void session_close(struct node *n)
 	for (size_t i = n->n_hops; i-- > 0;) {
 		struct hop *h = &n->hops[i];
 
-		/* Nothing waits on a jump host that no longer answers. */
+		/* Never wait for a jump host that no longer answers. */
 		if (i + 1 < n->n_hops && atomic_load(&n->stalled) && h->fd >= 0)
 			shutdown(h->fd, SHUT_RDWR);
 		relay_stop(h);

@@ -14,8 +14,8 @@
 #include "harness/base/file.h"
 #include "harness/base/proc.h"
 
-/* ssh -G prints defaults like settings. This value takes the place of the defaults, so that they
- * can be told from settings. */
+/* ssh -G prints defaults like settings. This value replaces the defaults, so that settings can be
+ * recognised. */
 #define UNSET "culprit.unset"
 #define TIMEOUT_S 10
 
@@ -61,12 +61,12 @@ int ssh_config_open(const char *file, struct ssh_config **out, struct err *e)
 		return err_errno(e, -errno, "cannot read SSH configuration '%s'", file);
 	if (full && (strpbrk(full, "\"*?[\n") || strlen(full) > 4000))
 		rc = err_set(e, -EINVAL,
-			"SSH configuration '%.200s': its name has \", *, ? or [ in it", full);
+			"SSH configuration '%.200s': its name must not have \", *, ? or [", full);
 	else if (have_ssh())
 		rc = write_config(full, &path, e);
 	else if (file)
 		rc = err_set(e, -ENOENT,
-			"SSH configuration '%s' needs the program ssh (openssh-client) to be read",
+			"cannot read SSH configuration '%s' without ssh (install openssh-client)",
 			file);
 	if (rc)
 		return rc;
@@ -113,7 +113,7 @@ void *bag_keep(struct bag *b, void *thing)
 	return thing;
 }
 
-/* Grows the list by a word; the lists that were are left in the bag. */
+/* Appends a word to the list; the bag keeps the previous arrays. */
 static void list_add(struct bag *bag, const char ***list, const char *word)
 {
 	const char **more;
@@ -128,7 +128,7 @@ static void list_add(struct bag *bag, const char ***list, const char *word)
 	*list = more;
 }
 
-/* Settings while they are read, with the values of tokens: ssh_config(5), TOKENS. */
+/* Settings during parsing, with the values of tokens: ssh_config(5), TOKENS. */
 struct tokens {
 	const char *destination, *user;
 	struct ssh_settings *s;
@@ -211,9 +211,9 @@ static void ssh_config_take_line(const struct tokens *t, char *line)
 {
 	struct ssh_settings *s = t->s;
 	const struct {
-		const char *name, *unset; /* the value that means nothing */
+		const char *name, *unset; /* the value that means "not set" */
 		const char **text,
-			***list; /* where it goes; lists grow by every blank-separated word */
+			***list; /* destination; each blank-separated word is appended to a list */
 	} keywords[] = {
 		{"hostname", "", .text = &s->host_name},
 		{"user", UNSET, .text = &s->user},
@@ -226,7 +226,7 @@ static void ssh_config_take_line(const struct tokens *t, char *line)
 		{"globalknownhostsfile", "none", .list = &s->known_hosts},
 	};
 	char *value = strchr(line, ' '), *word, *rest = NULL;
-	/* An identity is one file name, blanks included. */
+	/* An identity is one file name and may contain blanks. */
 	const char *between = strncmp(line, "identityfile ", 13) ? " " : "\n";
 
 	if (!value)
@@ -250,10 +250,10 @@ static void ssh_config_take_line(const struct tokens *t, char *line)
 	}
 }
 
-/* Reports the last line that ssh printed before it gave up, but for "terminating". */
+/* Reports the last line that ssh printed before it failed, ignoring "terminating". */
 static void say_refusal(char *output, const char *destination, struct err *e)
 {
-	const char *why = "it did not say why";
+	const char *why = "it gave no reason";
 	char *line, *rest;
 
 	for (line = output ? strtok_r(output, "\r\n", &rest) : NULL; line;
@@ -300,7 +300,7 @@ int ssh_config_lookup(struct ssh_config *c, const char *destination, const char 
 	int rc = 0;
 
 	if (destination[0] == '-' || strpbrk(destination, " \t\r\n/"))
-		return err_set(e, -EINVAL, "'%.100s' is no SSH destination", destination);
+		return err_set(e, -EINVAL, "'%.100s' is not an SSH destination", destination);
 	if (c->path)
 		rc = run_ssh(c, destination, user, port, &output, e);
 	if (rc)
@@ -317,7 +317,7 @@ int ssh_config_lookup(struct ssh_config *c, const char *destination, const char 
 		rc = expand_list(s.identities, &t, e);
 	if (!rc)
 		rc = expand_list(s.known_hosts, &t, e);
-	/* "$NAME" is its own form; "${NAME}" is expanded as in any path. */
+	/* "$NAME" has its own syntax here; "${NAME}" is expanded as in any path. */
 	if (!rc && s.auth_socket && s.auth_socket[0] == '$' && s.auth_socket[1] != '{') {
 		const char *value = getenv(s.auth_socket + 1);
 

@@ -1,7 +1,7 @@
 /*
- * The user's SSH configuration, as OpenSSH itself reads it: 'ssh -G' prints the settings of a
- * destination, so that Host and Match blocks, Include, patterns and tokens mean here what they mean
- * to ssh. ssh is run once for each destination and connects to nobody.
+ * The user's SSH configuration as OpenSSH reads it: 'ssh -G' prints the settings of a
+ * destination, so Host and Match blocks, Include, patterns and tokens have the same meaning as in
+ * ssh. ssh runs once for each destination and makes no connection.
  */
 #ifndef CULPRIT_HARNESS_NODES_SSH_CONFIG_H
 #define CULPRIT_HARNESS_NODES_SSH_CONFIG_H
@@ -10,24 +10,24 @@
 
 #include "harness/base/err.h"
 
-/* Allocations that are freed together. */
+/* A set of allocations that are freed together. */
 struct bag;
 struct bag *bag_new(void);
 void bag_free(struct bag *b);
-/* Takes 'thing', from malloc, and returns it; NULL stays NULL. */
+/* Adds 'thing', from malloc, to the bag and returns it; NULL stays NULL. */
 void *bag_keep(struct bag *b, void *thing);
 
 struct ssh_config;
 
-/* 'file' NULL: ~/.ssh/config and /etc/ssh/ssh_config, those that are there; else that one alone.
- * -ENOENT: no such file, or no program ssh; where 'file' is NULL a missing ssh is no error: every
- * look-up then finds nothing set. */
+/* 'file' NULL: use ~/.ssh/config and /etc/ssh/ssh_config, if they exist; otherwise only 'file'.
+ * -ENOENT: the file or the program ssh is missing. If 'file' is NULL, a missing ssh is not an
+ * error: look-ups then return no settings. */
 int ssh_config_open(const char *file, struct ssh_config **out, struct err *e);
 void ssh_config_free(struct ssh_config *c);
 
-/* NULL: not set. Lists end with NULL. */
+/* NULL: not set. Lists are NULL-terminated. */
 struct ssh_settings {
-	const char *host_name; /* never NULL; by default the destination itself */
+	const char *host_name; /* never NULL; defaults to the destination */
 	unsigned port;         /* never 0 */
 	const char *user;
 	const char **identities; /* IdentityFile, tokens and ~ expanded */
@@ -40,10 +40,10 @@ struct ssh_settings {
 	unsigned connect_timeout_s; /* 0: not set */
 };
 
-/* For 'destination' as it would be given to ssh; 'user' and 'port' (NULL, 0: none) are what
- * overrides the configuration, since patterns and tokens may depend on them. -EINVAL: ssh refuses
- * its configuration, or a value here means nothing to culprit; the sentence says what. What '*out'
- * points to is in 'bag'. */
+/* Looks up 'destination', written as for ssh. 'user' and 'port' (NULL, 0: none) override the
+ * configuration, because patterns and tokens may depend on them. -EINVAL: ssh rejects its
+ * configuration, or culprit cannot use a value; the sentence says which. 'bag' owns the strings
+ * of '*out'. */
 int ssh_config_lookup(struct ssh_config *c, const char *destination, const char *user,
 	unsigned port, struct bag *bag, struct ssh_settings *out, struct err *e);
 

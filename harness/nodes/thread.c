@@ -1,6 +1,6 @@
 /*
- * A node's thread: bring it up, then one loop that sends what is queued, reads what
- * came, renews the lease, moves one slice of a transfer, and sleeps in poll.
+ * A node's thread: connects, then loops: sends queued requests, reads answers, renews the lease,
+ * moves one part of a transfer, and sleeps in poll.
  */
 #include <errno.h>
 #include <poll.h>
@@ -28,7 +28,7 @@ void event_post(int fd)
 	uint64_t one = 1;
 	ssize_t n;
 
-	/* Fails only when the counter is full, and then the other side is awake anyway. */
+	/* Fails only if the counter is full, and then the other side is awake anyway. */
 	n = write(fd, &one, sizeof(one));
 	(void)n;
 }
@@ -67,7 +67,7 @@ void op_finish(struct node *n, struct op *op, int rc)
 		event_post(n->set->done);
 }
 
-/* Takes over 'json', which was a line of so many bytes; an event of our own has none. */
+/* Takes 'json', read from a line of 'bytes' bytes; 0 for our own events. */
 static int add_event(struct node *n, json_t *json, size_t bytes, struct err *e)
 {
 	struct nodeset *set = n->set;
@@ -83,7 +83,7 @@ static int add_event(struct node *n, json_t *json, size_t bytes, struct err *e)
 	event_post(set->done);
 	return waiting <= NODE_EVENTS_MAX
 		? 0
-		: err_set(e, -EPROTO, "the agent sends events without end: %zu bytes of them wait",
+		: err_set(e, -EPROTO, "the agent sends too many events: %zu bytes are pending",
 			  waiting);
 }
 
@@ -102,8 +102,7 @@ static void take_answer(struct node *n, json_t *msg, int64_t got_ns)
 	json_t *result = json_incref(json_object_get(msg, "result"));
 	struct op **at;
 
-	/* From here on 'result' has one owner: what the caller gets, this thread touches no
-	 * more. */
+	/* From here on only the caller owns 'result'; this thread no longer touches it. */
 	json_object_del(msg, "result");
 	pthread_mutex_lock(&n->set->lock);
 	for (at = &n->ops; *at; at = &(*at)->next) {
@@ -150,7 +149,7 @@ static int thread_take_line(
 		if (event && !strcmp(event, "hello")) {
 			rc = take_hello(n, msg, e);
 		} else {
-			/* What a login shell prints. */
+			/* Text that a login shell prints. */
 			text_tail_add(&n->agent.printed, line, len);
 			text_tail_add(&n->agent.printed, "\n", 1);
 		}
@@ -164,7 +163,7 @@ static int thread_take_line(
 	} else if (json_is_integer(json_object_get(msg, "id"))) {
 		take_answer(n, msg, got_ns);
 	} else {
-		rc = err_set(e, -EPROTO, "the agent sent a line that is no message: '%.*s'",
+		rc = err_set(e, -EPROTO, "the agent sent an invalid message: '%.*s'",
 			(int)(len < 60 ? len : 60), line);
 	}
 	json_decref(msg);
@@ -182,7 +181,7 @@ static int take_input(struct node *n, const char *data, size_t len, struct err *
 		n->in = alloc_resize(n->in, n->in_room, 1);
 	}
 	memcpy(n->in + n->in_len, data, len);
-	/* Only what is new can hold a newline. */
+	/* Only new data can contain a newline. */
 	start = n->in;
 	nl = memchr(n->in + n->in_len, '\n', len);
 	n->in_len += len;
@@ -199,13 +198,13 @@ static int take_input(struct node *n, const char *data, size_t len, struct err *
 	return rc;
 }
 
-/* Takes what has come. -ECONNRESET and the reason once the agent has ended. */
+/* Processes received data. Returns -ECONNRESET and the reason once the agent has ended. */
 static int drain(struct node *n, struct err *e)
 {
 	char buf[16384];
 	int got, rc = 0;
 
-	/* A limit, because it may print faster than this reads. */
+	/* Limited, because the agent may print faster than this reads. */
 	for (int i = 0; i < 64 && !rc; i++) {
 		got = node_command_read(&n->agent, buf, sizeof(buf));
 		if (got == 0)
@@ -224,7 +223,7 @@ static int send_line(struct node *n, const char *line, size_t len, struct err *e
 {
 	if (ssh_channel_write(n->agent.ssh, line, (uint32_t)len) == (int)len)
 		return 0;
-	/* What the agent said last explains it better, if it has ended. */
+	/* If the agent has ended, its last output explains the error better. */
 	if (drain(n, e) < 0)
 		return -ECONNRESET;
 	return node_command_error(&n->agent, e, "agent ended");
@@ -294,8 +293,8 @@ static int heartbeat(struct node *n, struct err *e)
 	int rc;
 
 	if (n->ping_s) {
-		/* From the last word, unless our own ping was late: that silence is not the
-		 * node's. */
+		/* Measured from the last message, unless our own ping was late: then the node is
+		 * not to blame for the silence. */
 		since_s = n->ping_s - ping_interval(n);
 		if (since_s < n->heard_s)
 			since_s = n->heard_s;
@@ -323,7 +322,7 @@ void node_wait(struct node *n, double until_s, bool ended)
 		p[0].events |= POLLOUT;
 	if (left_s < 0)
 		left_s = 0;
-	/* Until the exit code's wait has ended. */
+	/* Wait until the exit code can no longer arrive. */
 	if (ended && !ssh_is_connected(n->session))
 		p[0].fd = -1;
 	poll(p, 2, (int)(left_s * 1000) + 1);
@@ -342,7 +341,7 @@ static int say_bye(struct node *n, double *until_s, struct err *e)
 	return send_own(n, "bye", e);
 }
 
-/* When the loop must look again though nothing comes. */
+/* The time of the loop's next iteration if no data arrives. */
 static double next_turn_s(const struct node *n, double bye_until_s)
 {
 	double until_s = n->next_ping_s, limit_s = n->set->opt.timeout_s;
@@ -383,7 +382,7 @@ static int thread_serve(struct node *n, struct err *e)
 
 static int start_agent(struct node *n, const char *command, struct err *e)
 {
-	/* The agent may have to wait for an earlier session's lease to run out. */
+	/* The agent may have to wait until an earlier session's lease expires. */
 	double limit_s = n->set->opt.connect_timeout_s + n->set->opt.lease_s,
 	       until_s = clock_mono_s() + limit_s;
 	char last[300];
@@ -402,7 +401,7 @@ static int start_agent(struct node *n, const char *command, struct err *e)
 		if (clock_mono_s() > until_s) {
 			text_tail_line(&n->agent.printed, last, sizeof(last));
 			return err_set(e, -ETIMEDOUT,
-				"the agent was started but said no hello in %g s%s%s", limit_s,
+				"the agent started but sent no hello within %g s%s%s", limit_s,
 				last[0] ? "; last it printed: " : "", last);
 		}
 		node_wait(n, n->agent.ended_s ? n->agent.ended_s + COMMAND_LINGER_S : until_s,
@@ -474,7 +473,7 @@ void *node_thread(void *arg)
 	rc = bring_up(n, &why);
 	if (!rc)
 		rc = thread_serve(n, &why);
-	/* A dead connection is not worth waiting for. */
+	/* Never wait for a dead connection. */
 	if (rc == -ETIMEDOUT && n->fd >= 0)
 		shutdown(n->fd, SHUT_RDWR);
 	node_watch(n, 2);

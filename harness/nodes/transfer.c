@@ -1,7 +1,7 @@
 /*
- * One file, there or back, through 'culprit-agent file' (harness/agent/PROTOCOL.md) on a channel of
- * its own: a line of JSON with the size, the bytes, a line with their CRC-32. It moves a part at a
- * time, so that the agent's heartbeat continues in the meantime.
+ * Transfers one file to or from a node through 'culprit-agent file' (harness/agent/PROTOCOL.md)
+ * on a separate channel: a line of JSON with the size, the bytes, a line with their CRC-32. It
+ * moves in parts, so that the agent's heartbeat continues in between.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -22,16 +22,16 @@ struct transfer {
 	struct node_command there;
 	int fd;
 	char *tmp;      /* fetch: temporary name of op->local */
-	bool headed;    /* the answer's first line has come */
-	uint64_t left;  /* of the file */
-	uint32_t crc;   /* of what went by */
+	bool headed;    /* the answer's first line has arrived */
+	uint64_t left;  /* bytes of the file not yet moved */
+	uint32_t crc;   /* of the bytes moved so far */
 	double moved_s; /* clock_mono_s when the last byte moved */
-	bool sent_all;  /* with its last line */
-	char *out;      /* to be sent: a line, or 'buf' */
+	bool sent_all;  /* including the last line */
+	char *out;      /* data to send: a line, or 'buf' */
 	size_t out_len;
-	char line[2048]; /* being received */
+	char line[2048]; /* line being received */
 	size_t line_len;
-	char head[4200]; /* being sent */
+	char head[4200]; /* line being sent */
 	char buf[NODE_SLICE];
 };
 
@@ -70,7 +70,7 @@ static int transfer_start(struct node *n, struct transfer *t)
 	return node_command_open(n, &t->there, n->file_command, &op->err);
 }
 
-/* Puts what comes next into 't->out'; nothing once all is sent. 1 or -errno. */
+/* Points 't->out' to the next data to send, if any is left. Returns 1 or -errno. */
 static int transfer_fill(struct transfer *t)
 {
 	struct op *op = t->op;
@@ -102,7 +102,7 @@ static int fetch_end(struct transfer *t, json_t *msg)
 	int rc;
 
 	if (json_integer_value(json_object_get(msg, "crc32")) != t->crc)
-		return err_set(&op->err, -EIO, "'%s' was changed on its way", op->remote);
+		return err_set(&op->err, -EIO, "'%s' was corrupted in transit", op->remote);
 	rc = close(t->fd);
 	t->fd = -1;
 	if (rc < 0)
@@ -114,7 +114,7 @@ static int fetch_end(struct transfer *t, json_t *msg)
 	return 0;
 }
 
-/* What a node says of a file's size is its word alone. */
+/* A file size reported by a node is not trustworthy. */
 static int take_size(struct transfer *t, json_int_t size)
 {
 	struct op *op = t->op;
@@ -130,13 +130,13 @@ static int take_size(struct transfer *t, json_int_t size)
 	room = fstatvfs(t->fd, &fs) < 0 ? UINT64_MAX : (uint64_t)fs.f_bavail * fs.f_frsize;
 	if ((uint64_t)size > room)
 		return err_set(&op->err, -ENOSPC,
-			"'%s' there has %lld bytes; here is room for %llu", op->remote,
+			"'%s' has %lld bytes, but this machine has room for %llu", op->remote,
 			(long long)size, (unsigned long long)room);
 	t->left = (uint64_t)size;
 	return 1;
 }
 
-/* 1: there is more to come, 0: all is there. What a login shell prints first is no JSON. */
+/* 1: more data follows, 0: complete. Skips text that a login shell prints first: it is not JSON. */
 static int take_message(struct transfer *t)
 {
 	json_t *msg = json_loadb(t->line, t->line_len, 0, NULL),
@@ -160,7 +160,7 @@ static int take_message(struct transfer *t)
 	return rc;
 }
 
-/* As take_message. */
+/* Returns like take_message. */
 static int transfer_take(struct transfer *t, const char *data, size_t len)
 {
 	int rc = 1;
@@ -185,7 +185,7 @@ static int transfer_take(struct transfer *t, const char *data, size_t len)
 
 			part = end ? (size_t)(end - data) : len;
 			if (t->line_len + part > sizeof(t->line))
-				t->line_len = 0; /* no message of ours is as long */
+				t->line_len = 0; /* our messages are shorter */
 			if (part > sizeof(t->line))
 				return err_set(
 					&t->op->err, -EPROTO, "the agent sent a line too long");
@@ -226,12 +226,12 @@ void transfer_begin(struct node *n, struct op *op)
 		transfer_end(n, rc);
 }
 
-/* As take_message; '*moved' if any byte did. */
+/* Returns like take_message; sets '*moved' if any data moved. */
 static int transfer_advance(struct transfer *t, bool *moved)
 {
 	double limit_s = t->there.node->set->opt.timeout_s;
 	char data[NODE_SLICE + 1];
-	/* Reading comes first: it takes in what makes room for writing. */
+	/* Read first: that frees the space needed for writing. */
 	int got = node_command_read(&t->there, data, NODE_SLICE), sent = 0, rc = 1;
 
 	if (got < 0)
@@ -249,7 +249,7 @@ static int transfer_advance(struct transfer *t, bool *moved)
 	if (*moved)
 		t->moved_s = clock_mono_s();
 	else if (clock_mono_s() - t->moved_s > limit_s)
-		return err_set(&t->op->err, -ETIMEDOUT, "the transfer of '%s' stood still for %g s",
+		return err_set(&t->op->err, -ETIMEDOUT, "the transfer of '%s' stalled for %g s",
 			t->op->remote, limit_s);
 	return rc;
 }
@@ -266,7 +266,7 @@ bool transfer_step(struct node *n)
 	rc = abandoned ? -ECANCELED : transfer_advance(t, &moved);
 	if (rc == 1)
 		return moved;
-	/* Where the node is lost, transfer_abort comes with the reason. */
+	/* If the node is lost, transfer_abort sets the reason. */
 	if (rc < 0 && !abandoned && (atomic_load(&n->stalled) || !ssh_is_connected(n->session)))
 		return false;
 	transfer_end(n, rc);

@@ -1,6 +1,6 @@
 /*
- * Host keys: the one that the inventory pins, or those of known_hosts. Nothing is ever learned on
- * first use.
+ * Checks host keys against the key pinned in the inventory, or against known_hosts. Never learns
+ * a key on first use.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -32,8 +32,8 @@ int hop_pin(struct hop *h, ssh_key *key, char **type, struct err *e)
 	if (sscanf(h->host_key, "%ms %ms", &name, &blob) != 2 ||
 		ssh_pki_import_pubkey_base64(blob, ssh_key_type_from_name(name), key) != SSH_OK) {
 		rc = err_set(e, -EINVAL,
-			"host_key '%.40s' is no public key: it should read as"
-			" /etc/ssh/ssh_host_ed25519_key.pub does on the host",
+			"host_key '%.40s' is not a public key: copy the line from"
+			" /etc/ssh/ssh_host_ed25519_key.pub on the host",
 			h->host_key);
 		free(name);
 		name = NULL;
@@ -54,8 +54,8 @@ static int check_pinned(struct hop *h, ssh_key offered, ssh_key pinned, struct e
 	was = fingerprint(pinned);
 	rc = err_set(e, -EKEYREJECTED,
 		"host key of %s:%u has changed: the inventory has %s, the host shows %s;"
-		" if the host was set up anew, put its new key into host_key,"
-		" else somebody is in between",
+		" if it was reinstalled, put the new key into host_key;"
+		" otherwise suspect an attack",
 		h->address, h->port, was ? was : "?", is ? is : "?");
 	ssh_string_free_char(is);
 	ssh_string_free_char(was);
@@ -71,7 +71,7 @@ static int check_known(struct hop *h, ssh_key offered, struct err *e)
 
 	if (known == SSH_KNOWN_HOSTS_OK)
 		return 0;
-	/* As known_hosts writes it. */
+	/* Formats the host's name like known_hosts. */
 	if (h->host_key_alias || h->port == 22)
 		snprintf(name, sizeof(name), "%s",
 			h->host_key_alias ? h->host_key_alias : h->address);
@@ -81,12 +81,12 @@ static int check_known(struct hop *h, ssh_key offered, struct err *e)
 	if (known == SSH_KNOWN_HOSTS_CHANGED || known == SSH_KNOWN_HOSTS_OTHER)
 		rc = err_set(e, -EKEYREJECTED,
 			"host key of %s:%u is not the one in known_hosts: the host shows %s;"
-			" if the host was set up anew, run ssh-keygen -R '%s' and ssh to it once,"
-			" else somebody is in between",
+			" if it was reinstalled, run ssh-keygen -R '%s' and ssh to it once;"
+			" otherwise suspect an attack",
 			h->address, h->port, is ? is : "?", name);
 	else
 		rc = err_set(e, -EKEYREJECTED,
-			"host key of %s:%u is not known (%s): %sssh to it once by hand", h->address,
+			"host key of %s:%u is unknown (%s): %sssh to it once by hand", h->address,
 			h->port, is ? is : "?", jump ? "" : "give host_key in the inventory, or ");
 	ssh_string_free_char(is);
 	return rc;

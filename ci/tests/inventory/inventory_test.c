@@ -66,7 +66,7 @@ static void mistakes_are_refused_with_line_and_hint(void **state)
 	refused("", "{ name = \"s1\", role = \"sever\" }",
 		"unknown role 'sever'; did you mean 'server'?");
 	refused("", "{ role = \"server\" }", "name");
-	refused("", S1 S1, "there are two nodes named 's1'");
+	refused("", S1 S1, "two nodes are named 's1'");
 	refused("", "{ name = \"a b\", role = \"server\" }", "node name 'a b' may hold letters");
 	refused("", "{ name = \"s1\", role = \"server\", ssh_port = 70000 }", "ssh_port");
 	refused("", "{ name = \"s1\", role = \"server\", storage = \"x\" }", "absolute");

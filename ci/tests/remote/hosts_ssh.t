@@ -148,7 +148,7 @@ known known
 check "several files of known hosts" contact 0
 ssh-keygen -q -R '[127.1.0.2]:2202' -f known >/dev/null 2>&1
 check "a jump host whose key is not known is refused" contact 3
-check "and named, with what to do" says 's1: jump host: host key of 127.1.0.2:2202 is not known .*ssh to it once'
+check "and named, with what to do" says 's1: jump host: host key of 127.1.0.2:2202 is unknown .*ssh to it once'
 check "nobody learned it" bash -c '! ssh-keygen -F "[127.1.0.2]:2202" -f known'
 echo "[127.1.0.2]:2202 $(cat other.pub)" >>known
 check "one whose key has changed is refused" contact 3

@@ -136,7 +136,7 @@ static void a_command_that_prints_without_end_is_given_up(void **state)
 			" eval \"$SSH_ORIGINAL_COMMAND\";; esac\n",
 			LIMIT_S, &e),
 		-ETIMEDOUT);
-	snprintf(words, sizeof(words), "said no hello in %g s; last it printed: garbage",
+	snprintf(words, sizeof(words), "sent no hello within %g s; last it printed: garbage",
 		2 * LIMIT_S);
 	contains(e.text, words);
 }

@@ -137,7 +137,7 @@ static void an_unknown_host_is_refused_and_a_known_one_is_not(void **state)
 	/* libssh asks the password database for the home folder. */
 	sshd_sh("mount -t tmpfs tmpfs /root; mkdir -m 0700 /root/.ssh");
 	assert_int_equal(connect_spec(spec, SSHD_HANG_S, &e), -EKEYREJECTED);
-	contains(e.text, "is not known (SHA256:");
+	contains(e.text, "is unknown (SHA256:");
 	sshd_sh("echo \"[127.0.0.1]:2222 $(cat %s/host.pub)\" >/root/.ssh/known_hosts", sshd_dir);
 	assert_int_equal(connect_spec(spec, SSHD_HANG_S, &e), 0);
 	sshd_sh("echo \"[127.0.0.1]:2222 $(cat %s/other.pub)\" >/root/.ssh/known_hosts", sshd_dir);

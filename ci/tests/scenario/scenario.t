@@ -125,7 +125,7 @@ cp inventory.lua good.lua
 sed -i 's/role = "client"/role = "cleint"/' inventory.lua
 refuses "a wrong inventory" "inventory.lua:7: node 'c1': unknown role 'cleint'; did you mean 'client'\?"
 sed 's/name = "s2"/name = "s1"/' good.lua >inventory.lua
-refuses "two nodes of one name" "inventory.lua:4: there are two nodes named 's1'"
+refuses "two nodes of one name" "inventory.lua:4: two nodes are named 's1'"
 grep -v 'name = "c1"' good.lua >inventory.lua
 refuses "an inventory without a client" "needs at least one server and one client"
 rm inventory.lua
