@@ -55,8 +55,7 @@ static int found_or_named(const char *variable, const char *const below[], const
 		rc = find_upwards(below, probe, found, e);
 	else if (snprintf(path, sizeof(path), "%s/%s", named, probe) >= (int)sizeof(path) ||
 		access(path, R_OK) < 0)
-		rc = err_set(e, -ENOENT, "%s is '%s', which has no '%s'", variable, named,
-			probe);
+		rc = err_set(e, -ENOENT, "%s is '%s', which has no '%s'", variable, named, probe);
 	else
 		rc = (*found = strdup(named)) ? 0 : err_errno(e, -ENOMEM, "no memory");
 	return rc ? err_blame(e, ERR_HARNESS, rc) : 0;

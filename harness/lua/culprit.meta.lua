@@ -1,16 +1,17 @@
 ---@meta culprit
--- The Lua API, typed for the Lua language server (LuaLS), which is also its manual: point your
--- editor's 'Lua.workspace.library' here. ci/tests/scenario/ holds it against what is registered.
+-- The Lua API, typed for the Lua language server (LuaLS). This file is also the manual: add this folder to
+-- your editor's 'Lua.workspace.library'. A test in ci/tests/scenario/ compares it with the registered
+-- functions.
 --
 -- Files see string, table, math (without random), utf8 and require "culprit" (the prelude, below). Each call may use 256 MiB
 -- of memory and 10 s of processor time ($CULPRIT_LUA_SECONDS overrides); waiting for a node does not count. Methods that
--- change the cluster raise an error when they fail; those that only ask return nil and a message.
+-- change the cluster raise an error when they fail; those that only query return nil and a message.
 --
 -- Quantities are strings with their unit, "5%", "256MiB", "10s", "100Mbit/s", or 0.
 --   bytes             B kB MB GB TB (powers of 1000), KiB MiB GiB TiB (of 1024)
 --   seconds           ns us ms s min h d w
 --   percent           %
---   bytes_per_second  as bytes, with /s; bit/s kbit/s Mbit/s Gbit/s
+--   bytes_per_second  like bytes, with /s; bit/s kbit/s Mbit/s Gbit/s
 -- In ctx.params they are numbers in the base unit: bytes, seconds, percent, bytes per second.
 
 ---What a scenario file returns.
@@ -18,64 +19,64 @@
 ---@field name string                  names the run's folder
 ---@field summary? string
 ---@field inventory? string            path of the inventory, relative to this file
----@field workloads culprit.Choice[]   each is run against each fault
----@field measure? string              "verdicts" (default): cells of fixed length, workload x fault, that
----detectors judge; "runtime": cells that run their workload once to its end, workload x tracer: the cost
----of tracing (Kasick et al. 2009, Table 2). Then the scenario has 'tracers' and 'limit', and no faults,
+---@field workloads culprit.Choice[]   each runs against each fault
+---@field measure? string              "verdicts" (default): cells of fixed length, workload x fault, judged by
+---detectors; "runtime": cells that run their workload once to its end, workload x tracer, to measure the cost
+---of tracing (Kasick et al. 2009, Table 2). A "runtime" scenario has 'tracers' and 'limit', but no faults,
 ---detectors, phases, training, tracer, second_tracer or recorder
 ---@field faults culprit.Choice[]      "none" is the control
 ---@field detectors culprit.Choice[]
----@field tracer? culprit.Tracer       default "ebpf" (sums; events if a detector looks at them), or ptrace
----if a node's kernel refuses it
----@field second_tracer? culprit.Tracer  a second tracer of the file system, at the same time; its records
----become a second run, in RUN/second, with the same plan, judged in the same way (without the
+---@field tracer? culprit.Tracer       default "ebpf" (sums; events if a detector needs them), or ptrace if
+---a node's kernel does not support it
+---@field second_tracer? culprit.Tracer  a second tracer of the file system, running at the same time; its
+---records become a second run in RUN/second with the same plan, judged in the same way (without the
 ---application's errors)
----@field recorder? culprit.Recorder   a further ebpf tracer of the file system, whose last seconds are kept
----and written at moments of each cell; what is judged is the tracer's
----@field tracers? culprit.Tracer[]    must contain "none", with which the others are compared
+---@field recorder? culprit.Recorder   a further ebpf tracer of the file system that keeps its last seconds
+---and writes them at certain moments of each cell; detectors judge the records of 'tracer'
+---@field tracers? culprit.Tracer[]    must contain "none", the baseline for the others
 ---@field limit? string                quantity, seconds: a workload that runs longer makes its attempt
 ---invalid (default "10min")
----@field prepare_limit? string        quantity, seconds: a command that prepares a workload, once a run,
----is killed then and repeated, three times at most; then the run ends with exit code 3 (default "10min")
+---@field prepare_limit? string        quantity, seconds: limit of each command that prepares a workload; a
+---command that exceeds it is killed and repeated, up to three times, then the run ends with exit code 3
+---(default "10min")
 ---@field phases? culprit.Phases
 ---@field training? culprit.Training   fault-free cells that run first
----@field gates? culprit.Gates         conditions on hosts and clocks for an attempt to count
----@field repeats? integer             of every cell (default 1)
+---@field gates? culprit.Gates         conditions on hosts and clocks for a valid attempt
+---@field repeats? integer             repeats of every cell (default 1)
 ---@field controls? integer            cells of "none" for each workload and repeat (default 1); many are
 ---needed to measure false alarms
----@field attempts? integer            at most, for one cell (default 3)
----@field seed? integer                order and victims are drawn from it (default: drawn and recorded)
+---@field attempts? integer            maximum for one cell (default 3)
+---@field seed? integer                determines order and victims (default: drawn at random and recorded)
 
 ---"ebpf", "ptrace", "strace", "sysstat", "none", or a table with the name as its first element and
----  mode = "events"        ebpf: a record for each call; default "sums": a record for each second, process
----and class of call
----                         and descriptor, enough for peer comparison; errors and hangs need events.
----                         "flow": events with what ties them together: positions in the byte streams of TCP
----                         connections, requests to FUSE mounts ('culprit slow')
----  heads = true           flow: also the first 32 bytes, at most, that each call moved on a TCP socket or
----                         /dev/fuse. Without it no byte of what programs send leaves a node (default false)
----  memory = "16MiB"       ebpf: limit of its buffers in the kernel (default 64MiB, plus 3MiB)
----The sampler cannot be chosen: it always runs on every server and client, unless run times are measured.
+---  mode = "events"        ebpf: one record per call. Default "sums": one record per second, process, class of
+---                         call and descriptor: enough for peer comparison, but errors and hangs need events.
+---                         "flow": events plus the data that links them: positions in TCP byte streams and
+---                         requests to FUSE mounts ('culprit slow')
+---  heads = true           flow: also the first 32 bytes, at most, of each call's data on a TCP socket or
+---                         /dev/fuse. Without it no payload byte leaves a node (default false)
+---  memory = "16MiB"       ebpf: limit of its kernel buffers (default 64MiB, plus 3MiB)
+---The sampler cannot be chosen: it always runs on every server and client, except when run times are measured.
 ---In 'tracers' also
 ---  nodes = "one-server"   only the first server is traced (default "all": servers, clients, application)
----  workloads = { "ddw" }  used under these only (default: all)
+---  workloads = { "ddw" }  used with these workloads only (default: all)
 ---@alias culprit.Tracer string|table
 
 ---A flight recorder: { "ebpf", ring = "30s", write = { after_onset = "5s" } }; the name is its first element.
----What it wrote is in the attempt's folder, recorder.1, recorder.2 and so on, 16 times at most; 'culprit slow',
----'timeline', 'query' and 'findings' read it. Whatever happens to it (lost records, a node that does not answer,
----nothing that has it written) is reported during the run and kept in the attempt's detail, and makes no
----attempt invalid. Applications are not in it, but the threads whose FUSE requests they are.
+---Its files are in the attempt's folder: recorder.1, recorder.2 and so on, at most 16; 'culprit slow',
+---'timeline', 'query' and 'findings' read them. Recorder errors (lost records, a node that does not answer, no
+---write in a cell) are reported during the run and kept in the attempt's detail; they never invalidate the
+---attempt. It does not record applications, except the threads that issued the FUSE requests.
 ---@class culprit.Recorder
----@field mode? string     "flow" (default) or "events", as of a tracer
----@field heads? boolean   flow: with heads of messages, which requests need (default false)
----@field memory? string   quantity, bytes: as of a tracer
----@field ring? string     quantity, seconds that are kept, as far as they take no more than 256 MiB a node
+---@field mode? string     "flow" (default) or "events", like a tracer's
+---@field heads? boolean   flow: record heads of messages, which requests need (default false)
+---@field memory? string   quantity, bytes: like a tracer's
+---@field ring? string     quantity, seconds to keep, if they fit into 256 MiB per node
 ---(default "30s")
----@field write? culprit.RecorderWrite  when it is written; in cells without a fault, or with one from the
----start, at the same moments
----@field trigger? string  path of a culprit.Trigger, relative to this file: asked about once a second in
----each cell, which begins with an empty state
+---@field write? culprit.RecorderWrite  when to write; cells without a fault, or with a fault from the start,
+---use the same moments
+---@field trigger? string  path of a culprit.Trigger, relative to this file: called about once a second in
+---each cell; its state is reset for each cell
 
 ---@class culprit.RecorderWrite
 ---@field after_onset? string  quantity, seconds after the onset, before the cell ends
@@ -84,158 +85,156 @@
 
 ---A name, or { "name", parameter = value, ... }. A name with a slash or ending in ".lua" is a
 ---path relative to the scenario. A fault's entry may also have
----  workloads = { "ddw" }  run under these only (default: all)
----  victims = 2            servers hit at once (default 1)
----  after = "15s"          time before this fault, in place of phases.before
+---  workloads = { "ddw" }  run with these workloads only (default: all)
+---  victims = 2            number of servers hit at the same time (default 1)
+---  after = "15s"          time before this fault, instead of phases.before
 ---@alias culprit.Choice string|table
 
 ---@class culprit.Phases
 ---@field before? string  quantity, seconds: workload alone (default "10s"; Kasick et al. 2009: 120 s)
----@field fault? string   from the verified onset (default "25s"; there 300 s)
----@field after? string   after the verified end (default "15s"; there the rest of about 600 s)
+---@field fault? string   from the verified onset (default "25s"; in the paper 300 s)
+---@field after? string   after the verified end (default "15s"; in the paper the rest of about 600 s)
 
----Checked before and after each attempt. Before one, a host that fails is quarantined: no cell is run
----until it passes again, and its processes, mounts, ports and firewall are as when the run began. After
----one, the attempt is invalid. If hosts share a machine with each other or with culprit (the lab), load,
----process, steal and pressure are recorded, but are conditions only if they are given.
+---Checked before and after each attempt. A host that fails before an attempt is quarantined: no cell runs until
+---the host passes again, with the same processes, mounts, ports and firewall as at the start of the run. A
+---failure after the attempt invalidates it. If hosts share a machine with each other or with culprit (the lab),
+---load, process, steal and pressure are recorded, but they are conditions only if the scenario gives them.
 ---@class culprit.Gates
----@field load? string      quantity, percent of a host's processors that others may use before and after
----(default "30%")
----@field process? string   quantity, percent of one processor for one foreign process, during too (default
----"50%")
----@field steal? string     quantity, percent of processor time that a hypervisor may take, during too
----(default "10%")
----@field pressure? string  quantity, percent of the preceding time in which something may wait for memory
+---@field load? string      quantity, percent of a host's processors that other programs may use before and
+---after (default "30%")
+---@field process? string   quantity, percent of one processor that one unrelated process may use, also during
+---the attempt (default "50%")
+---@field steal? string     quantity, percent of processor time that a hypervisor may take, also during the
+---attempt (default "10%")
+---@field pressure? string  quantity, percent of the preceding time during which tasks may wait for memory
 ---or storage (default "50%")
 ---@field memory? string    quantity, percent of a host's memory that must be available (default "5%")
----@field disk? string      quantity, bytes that must be free where the run is kept, and in each host's /var/lib/culprit (default "64MiB")
----@field clock? string     quantity, seconds that two hosts' clocks may be apart (default "50ms")
----@field drift? string     quantity, seconds that a clock may drift from culprit's in one attempt (default
+---@field disk? string      quantity, bytes that must be free in the run's folder and in each host's /var/lib/culprit (default "64MiB")
+---@field clock? string     quantity, largest difference in seconds between two hosts' clocks (default "50ms")
+---@field drift? string     quantity, largest drift in seconds of a clock from culprit's in one attempt (default
 ---"20ms")
----@field onset? string     quantity, seconds from when a fault is asked for until it is verified to act
+---@field onset? string     quantity, longest time from the request for a fault until its effect is verified
 ---(default: half of the fault's phase, at least 5 s)
 ---@field window? string    quantity, seconds over which load is measured before and after (default "500ms")
----@field wait? string      quantity, seconds for which a host may be in quarantine; then the run ends with
----exit code 3 (default "5min")
+---@field wait? string      quantity, longest time in seconds that a host may be quarantined; after it the run ends
+---with exit code 3 (default "5min")
 
 ---@class culprit.Training
----@field workloads culprit.Choice[]  a bare name of one of the scenario's own means that one
+---@field workloads culprit.Choice[]  a bare name refers to the scenario's workload of that name
 ---@field repeats? integer    default 1
 
----What a file in faults/ returns. Primitives carry their own undo: a fault writes none.
+---What a file in faults/ returns. Primitives undo themselves: a fault needs no undo code.
 ---@class culprit.Fault
 ---@field summary string
----@field resource string              "disk", "network/hog", ...: what a detector should name; after the
----slash the cause, which is scored separately
+---@field resource string              "disk", "network/hog", ...: the resource that a detector should name; the
+---part after the slash is the cause, which is scored separately
 ---@field needs? string                prerequisites in a few words, for 'culprit list faults'
----@field storage? "folder"|"empty"    what it needs of servers' storage: a folder, or one that a server can
----start on without its files; where the file system has none (FileSystem.storage, empty_storage) its cells are
----skipped
+---@field storage? "folder"|"empty"    requirement on servers' storage: a folder, or one on which a server can
+---start without its files; if the file system does not offer it (FileSystem.storage, empty_storage), the cells
+---are skipped
 ---@field params? table<string, culprit.Param>
----@field check? fun(ctx: culprit.Context): any, string?  true, or nil and why it cannot run with this
----victim
+---@field check? fun(ctx: culprit.Context): any, string?  true, or nil and the reason why the fault cannot run
+---with this victim
 ---@field inject fun(ctx: culprit.Context)
----@field verify fun(ctx: culprit.Context): table|boolean|nil, string?  by effect: evidence, or nil and
----what was observed; called until it succeeds, and again at the end of the fault's phase
----@field verify_timeout? string       quantity, seconds (default "5s"): then the attempt is invalid
----@field trigger? fun(ctx: culprit.Context): any  called after the time before the fault: the fault is
----injected once it returns true (an event in the workload: ctx.workload[1]:status().wchar > 2^26)
+---@field verify fun(ctx: culprit.Context): table|boolean|nil, string?  checks the effect: returns evidence, or
+---nil and the observation; called until it succeeds, and again at the end of the fault's phase
+---@field verify_timeout? string       quantity, seconds (default "5s"): after it the attempt is invalid
+---@field trigger? fun(ctx: culprit.Context): any  called after the time before the fault; the fault is injected
+---once it returns true (an event in the workload: ctx.workload[1]:status().wchar > 2^26)
 ---@field step? fun(ctx: culprit.Context, elapsed: number)  called once a second while the fault is active,
 ---with the seconds since onset: for ramps and sequences
----@field from_start? boolean          active from before tracers and workload start until they have
+---@field from_start? boolean          active before tracers and workload start and until they have
 ---stopped (a misconfigured server); the cell then has one phase
----@field workload_may_fail? boolean   server and application may fail, and the attempt still counts
+---@field workload_may_fail? boolean   the attempt is valid even if server and application fail
 
 ---What a file in workloads/ returns.
 ---@class culprit.Workload
 ---@field summary string
 ---@field params? table<string, culprit.Param>
----@field needs? string[]              programs, on every client
----@field packages? table<string, string>  program -> the Debian package that brings it, "iozone3, from
+---@field needs? string[]              programs that every client must have
+---@field packages? table<string, string>  program -> its Debian package, "iozone3, from
 ---non-free"
----@field files? fun(params: table): table<string, string>  key -> file of this machine that every client gets: a
----path relative to the scenario, or a bare name, workloads/traces/NAME.app; there it is
+---@field files? fun(params: table): table<string, string>  key -> file of this machine that is copied to every
+---client: a path relative to the scenario, or a bare name for workloads/traces/NAME.app; on the client it is
 ---client.folder .. "/" .. ctx.files[key]
----@field prepare? fun(ctx: culprit.Context, client: culprit.Node): (string[]|culprit.Command)[]  once a run:
----commands (of a table only argv, self and stdin count), one after the other, the k-th of all clients in parallel; if one fails all are repeated, twice at most, so
----they must be repeatable
----@field command fun(ctx: culprit.Context, client: culprit.Node): culprit.Command  for the length of a
----cell; with ctx.once it must not loop, and must do the work that the parameters specify
----@field cleanup? fun(ctx: culprit.Context, client: culprit.Node): string[]|nil  a command after each
----attempt, failed ones too
+---@field prepare? fun(ctx: culprit.Context, client: culprit.Node): (string[]|culprit.Command)[]  once per run:
+---commands (of a table only argv, self and stdin are used) that run in order, the k-th command on all clients in
+---parallel; if one fails all are repeated, at most twice, so they must be repeatable
+---@field command fun(ctx: culprit.Context, client: culprit.Node): culprit.Command  runs during a cell; with
+---ctx.once it must not loop, and must do the work that the parameters specify
+---@field cleanup? fun(ctx: culprit.Context, client: culprit.Node): string[]|nil  a command to run after each
+---attempt, including failed ones
 ---@field result? fun(output: string): table|nil, string?  the program's output -> figures
 
----What a file harness/fs/TYPE.lua returns: what the harness must know of one file system. 'host' has name,
----address, role, storage, spare, mount, service_port; 'processes' is a list of { pid, ppid, comm, exe,
----cmdline }.
----A file system: how it is found on hosts, what faults, workloads and detectors must know of it, and how the
----lab starts it. harness/fs/README.md is the manual.
+---What a file harness/fs/TYPE.lua returns: how to find the file system on hosts, what faults, workloads and
+---detectors need to know about it, and how the lab starts it. 'host' has name, address, role, storage, spare,
+---mount, service_port; 'processes' is a list of { pid, ppid, comm, exe, cmdline }. harness/fs/README.md is the
+---manual.
 ---@class culprit.FileSystem
 ---@field summary string
----@field server_pids fun(host: table, processes: table[]): integer[]  the server's processes on a server. What
----they fork is traced, stopped, limited and killed with them; a process below another one of the list is left out
----@field client_pids fun(host: table, processes: table[]): integer[]  the client daemon's on a client
+---@field server_pids fun(host: table, processes: table[]): integer[]  the server's processes on a server. Their
+---descendants are traced, stopped, limited and killed with them; a listed process below another one is ignored
+---@field client_pids fun(host: table, processes: table[]): integer[]  the client daemon's processes on a client
 ---@field discover? fun(host: table, processes: table[], run: fun(argv: string[]): string?): culprit.Found[]
----what serves on a server, what is mounted on a client: completes inventories that omit it; run() returns a
+---the services of a server, the mounts of a client: completes inventories that omit them; run() returns a
 ---command's output
 ---@field service? fun(host: table): string, integer?  address and port at which a server serves its clients
----(default: the inventory's). Without a port, every TCP connection of the server's processes counts, but not
+---(default: the inventory's). Without a port, all TCP connections of the server's processes count, except
 ---those to other servers of the inventory (heartbeats, replication): for servers whose ports change.
----@field probe? fun(host: table): string[]  a command that ends with 0 on a client only if every server
----takes part
----@field lost_errnos string[]             errnos by which an application learns that a server is lost
----@field errno_map? table<string, string[]>  errno of a server -> what an application may see instead
----@field storage? "folder"|"device"       what a server keeps its data in (default "folder")
+---@field probe? fun(host: table): string[]  a command for a client that exits with 0 only if every server
+---works
+---@field lost_errnos string[]             errnos that an application sees when a server is lost
+---@field errno_map? table<string, string[]>  errno of a server -> errnos that an application may see instead
+---@field storage? "folder"|"device"       where a server keeps its data (default "folder")
 ---@field empty_storage? culprit.EmptyStorage|string  how a server starts on a small storage without its files
----(default: {}); a string says why it cannot, and faults that need it are skipped with this reason
----@field cannot? table<string, string>    name of a fault ("NAME.lua" for a file of the user's) -> why it cannot
----work here; its cells are skipped
----@field missing? string[]                steps that it lacks: "hard link", "symbolic link", "truncate", "direct I/O"
----@field messages? culprit.Messages   how its messages are distinguished in the bytes on a TCP connection: for logs of
----flows with heads
----@field bulk? culprit.Bulk           which of its messages are bulk data, and no requests or responses (default: none)
+---(default: {}); a string is the reason why it cannot, with which faults that need it are skipped
+---@field cannot? table<string, string>    name of a fault ("NAME.lua" for a user's file) -> why it cannot work
+---here; its cells are skipped
+---@field missing? string[]                unsupported steps: "hard link", "symbolic link", "truncate", "direct I/O"
+---@field messages? culprit.Messages   how to find message boundaries in the bytes of a TCP connection: for flow logs
+---with heads
+---@field bulk? culprit.Bulk           which messages are bulk data rather than requests or responses (default: none)
 ---@field layers? culprit.Layer[]       names of the layers that requests pass through (default: those of 'from')
 ---@field lab? culprit.FileSystemLab       how 'culprit lab up --fs' starts it
-
----Bulk data that is sent apart from the requests and responses that ask for it: nsbulk and ncbulk measure it,
----nsread and ncread do not.
+---Bulk data sent separately from the requests and responses that ask for it: nsbulk and ncbulk measure it, nsread
+---and ncread exclude it.
 ---@class culprit.Bulk
----@field above string        size ("16408B") of the largest request or response: messages of more bytes are bulk data
----@field header? integer     bytes of a message's header: a message of no more is one whose data are read apart, and
----counts as nothing (default: there are none)
----@field kind? integer       value of messages.kind that bulk data has: it tells, whatever the size, where a log has
----heads; needs messages.kind and messages.check
+---@field above string        size ("16408B") of the largest request or response: larger messages are bulk data
+---@field header? integer     bytes of a message's header: a message of at most this size announces data that is read
+---separately, and is not counted (default: no such messages)
+---@field kind? integer       value of messages.kind for bulk data: decides regardless of size if a log has heads;
+---needs messages.kind and messages.check
 
----A server's storage, made anew without its files: its folders and symbolic links are kept.
+---A server's storage, recreated without its files: its folders and symbolic links are kept.
 ---@class culprit.EmptyStorage
----@field prune? string   folders that match this pattern below the storage are kept only if a link, or a file that
----is kept, lies in them
----@field keep? string[]  files that match one of these patterns below the storage are also kept: 256 MiB at
----most, holes not counted; the small storage is larger by as much
----(patterns as of the shell; a star does not match a slash)
----@field inodes_of_file? integer  inodes that a new file takes on a server, at most; with fewer none can be made
----(default: 1)
+---@field prune? string   folders below the storage that match this pattern are kept only if they contain a link or
+---a kept file
+---@field keep? string[]  files below the storage that match one of these patterns are also kept: at most 256 MiB,
+---holes not counted; their size is added to the small storage
+---(shell patterns; a star does not match a slash)
+---@field inodes_of_file? integer  largest number of inodes that a new file takes on a server; with fewer inodes
+---no file can be created (default: 1)
 
 ---How the lab starts a file system. The functions run as root on the nodes, in this order: start_manager on
----every manager; then format and start_server on all servers at once; then start_client on all clients at once,
----and ready on each until it is true. An error in one of them ends 'culprit lab up'.
+---every manager; format and start_server on all servers in parallel; start_client on all clients in parallel;
+---ready on each client until it returns true. An error in one of them ends 'culprit lab up'.
 ---@class culprit.FileSystemLab
----@field programs table<string, string>  program -> Debian package that has it, or another hint where to get it
----@field path? string[]     more folders where programs are found
+---@field programs table<string, string>  program -> its Debian package, or another hint where to get it
+---@field path? string[]     further folders to search for programs
 ---@field layouts culprit.Layout[]  the first is the default
 ---@field params? table<string, culprit.Param>  settings: 'culprit lab up --fs NAME,key=value'
----@field managers? integer  nodes m1, m2 ... outside the inventory, for services that are not under test (default 0)
+---@field managers? integer  nodes m1, m2 ... outside the inventory, for services that faults do not target (default 0)
 ---@field port? integer      'service_port' of the servers in the lab's inventory
 ---@field start_manager? fun(node: culprit.LabNode, lab: culprit.Lab)
----@field format? fun(node: culprit.LabNode, lab: culprit.Lab)  on a server; its disk has no delays yet
----@field start_server? fun(node: culprit.LabNode, lab: culprit.Lab)  returns when the server serves
+---@field format? fun(node: culprit.LabNode, lab: culprit.Lab)  on a server, before its disk has delays
+---@field start_server? fun(node: culprit.LabNode, lab: culprit.Lab)  returns when the server is ready
 ---@field start_client? fun(node: culprit.LabNode, lab: culprit.Lab)  mounts the file system on node.mount
 ---@field ready? fun(node: culprit.LabNode, lab: culprit.Lab): boolean?, string?  true, or nil and what is missing
 
 ---@class culprit.Layout
 ---@field name string
 ---@field summary string
----@field servers? integer  the least number of servers (default 1)
+---@field servers? integer  minimum number of servers (default 1)
 
 ---@class culprit.Lab
 ---@field layout string
@@ -249,7 +248,7 @@
 ---@field number integer  1
 ---@field address string
 
----A node of the lab while it is being started.
+---A node of the lab during start-up.
 ---@class culprit.LabNode: culprit.LabHost
 ---@field role "server"|"client"|"manager"
 ---@field storage? string  servers: an empty folder with an ext4, or a block device (culprit.FileSystem.storage)
@@ -257,21 +256,21 @@
 ---@field dir string       the node's own folder, /run/culprit; logs in dir/log are kept in the lab's folder
 local LabNode = {}
 
----Runs a program to its end and returns its output. Raises an error with the last line of its output if it
----fails, and with the last line of opts.log that matches opts.complaint, if these are given.
+---Runs a program to its end and returns its output. If it fails, raises an error with the last line of its output
+---and, if opts.log and opts.complaint are given, with the last line of that log that matches the pattern.
 ---@param argv string[]
 ---@param opts? { timeout?: number, env?: table<string, string>, log?: string, complaint?: string }  timeout: seconds (30)
 ---@return string
 function LabNode:run(argv, opts) end
 
----As run, but returns nil and the reason if the program fails.
+---Like run, but returns nil and the reason if the program fails.
 ---@param argv string[]
 ---@param opts? { timeout?: number, env?: table<string, string> }
 ---@return string? output
 ---@return string? reason
 function LabNode:try(argv, opts) end
 
----Starts a program that stays in the foreground, in the background; its output goes to dir/log/NAME.log.
+---Starts a program that does not daemonise, in the background; its output goes to dir/log/NAME.log.
 ---@param name string
 ---@param argv string[]
 ---@param opts? { env?: table<string, string> }
@@ -289,22 +288,22 @@ function LabNode:write(name, text) end
 ---@return string? reason
 function LabNode:read(path) end
 
----Calls fn every 20 ms until it returns true. Raises an error that names 'what', and the last reason that fn
----returned next to nil, after this many seconds.
+---Calls fn every 20 ms until it returns true. After 'seconds', raises an error that names 'what' and the last
+---reason that fn returned with nil.
 ---@param seconds number
 ---@param what string
 ---@param fn fun(): boolean?, string?
 function LabNode:wait(seconds, what, fn) end
 
----What an inventory file returns; harness/nodes/README.md says more.
+---What an inventory file returns; see harness/nodes/README.md.
 ---@class culprit.Inventory
 ---@field file_system { type: string, volume?: string, layout?: string, settings?: string }  type: a name, or the
 ---path of a Lua file; layout and settings only describe the cluster
 ---@field nodes culprit.Host[]
----@field ssh_config? string      file in place of ~/.ssh/config, relative to the inventory; "none": none
+---@field ssh_config? string      file to use instead of ~/.ssh/config, relative to the inventory; "none": no file
 ---@field allow_restart? boolean  faults may kill and restart servers (default false)
 
----How ssh reaches the host. Keys that are missing come from the user's SSH configuration.
+---How ssh reaches the host. Missing keys come from the user's SSH configuration.
 ---@class culprit.Host
 ---@field name string
 ---@field role "server"|"client"|"outsider"
@@ -317,13 +316,13 @@ function LabNode:wait(seconds, what, fn) end
 ---@field host_key? string        "ssh-ed25519 AAAA..." (default: known_hosts must have it)
 ---@field become? "sudo"
 ---@field allow_restart? boolean  default: the inventory's
----@field storage? string         servers: folder with the server's data (default: found)
----@field service_port? integer   servers (default: found)
+---@field storage? string         servers: folder with the server's data (default: detected)
+---@field service_port? integer   servers (default: detected)
 ---@field spare? string           servers: unused device on the storage disk; overwritten
----@field mount? string           clients (default: found)
+---@field mount? string           clients (default: detected)
 
 ---@class culprit.Found
----@field how string            where it was read
+---@field how string            source of the information
 ---@field pid? integer
 ---@field volume? string
 ---@field storage? string       servers
@@ -331,22 +330,22 @@ function LabNode:wait(seconds, what, fn) end
 ---@field mount? string         clients
 ---@field source? string        clients
 
----What has a flight recorder write ('culprit trace --inventory --ring --trigger FILE'): the file returns this.
+---Decides when a flight recorder writes ('culprit trace --inventory --ring --trigger FILE'); the file returns this.
 ---@class culprit.Trigger
----@field when fun(now: culprit.Now): string?  about once a second; a text: write, for this reason. Locals of
----the file keep their values
----@field pause? string    quantity, seconds: shortest time between two writings (default "60s")
+---@field when fun(now: culprit.Now): string?  called about once a second; returns the reason to write, or nil.
+---Locals of the file keep their values between calls
+---@field pause? string    quantity, seconds: minimum time between two writes (default "60s")
 
 ---@class culprit.Now
 ---@field seconds number   since the capture began
----@field nodes table<string, { role: "server"|"client", load: table }>  by name; load: what the agent's
----operation 'load' tells of the time since it was asked last (harness/agent/PROTOCOL.md)
+---@field nodes table<string, { role: "server"|"client", load: table }>  by name; load: result of the agent's
+---operation 'load' since the previous call (harness/agent/PROTOCOL.md)
 
----What 'culprit findings' looks for (diag/findings): the file returns this. In 'text' {column} stands for the
----row's value, in 'evidence' for it as SQL; diag/query/README.md says how one is written.
+---One problem that 'culprit findings' looks for (diag/findings); the file returns this. {column} is replaced by the
+---row's value in 'text', and by that value as SQL in 'evidence'; diag/query/README.md explains how to write one.
 ---@class culprit.Finding
 ---@field about string                           one line: what happened
----@field severity "error"|"warning"|"note"      data or an error was lost; it may be, or time is; work to spare
+---@field severity "error"|"warning"|"note"      error: data or an error was lost; warning: data may be lost, or time is; note: avoidable work
 ---@field sql string                             a query (culprit query --schema); each row is a finding
 ---@field text string                            a sentence about the row
 ---@field todo string                            what to do about it
@@ -365,36 +364,36 @@ function LabNode:wait(seconds, what, fn) end
 ---@field argv string[]    no shell is involved
 ---@field self? boolean    argv are words for the agent program: "sink", "send", "cpu", "memory", "read", "replay"
 ---(harness/agent/PROTOCOL.md)
----@field loop? boolean    started again each time it ends with 0, until the cell ends
----@field link? boolean    workloads: the programs of all clients hear each other, each over its standard input
+---@field loop? boolean    restarted each time it exits with 0, until the cell ends
+---@field link? boolean    workloads: the programs of all clients exchange lines through standard input and output
 ---@field stdin? string    its input; a looped program reads it from the start each time (default: empty)
 ---@field cwd? string
 ---@field env? table<string, string>
 ---@field stdout? string   path on the node (default: discarded; workloads: kept with the run)
 ---@field stderr? string
----@field max_s? number    a safety limit, as that of every act (see Node), and not how long the fault lasts
+---@field max_s? number    a safety limit, as for every act (see Node); not the fault's duration
 
 ---@class culprit.Context
 ---@field servers culprit.Node[]
 ---@field clients culprit.Node[]
 ---@field outsiders culprit.Node[]
----@field victim? culprit.Node     faults only; with several victims each has its own context
+---@field victim? culprit.Node     faults only; each of several victims has its own context
 ---@field workload? culprit.Handle[] faults, while the workload runs: its process on each client
 ---@field file_system culprit.FileSystemFacts
 ---@field params table<string, number>
----@field state table              yours, from inject to the last verify
----@field shared table             one for the whole run
----@field files table<string, string>  workloads: what 'files' named, as names in client.folder
+---@field state table              private to the fault, from inject to the last verify
+---@field shared table             shared by the whole run
+---@field files table<string, string>  workloads: the files named by 'files', as names in client.folder
 ---@field run string               the run's id; workloads keep their files in client.mount/run
 ---@field attempt? string          workloads' command and cleanup: "cell.attempt", for unique names
 ---@field once? boolean            workloads' command: the cell measures the run time of one whole pass
 
----What the file system's own file and the inventory say of it.
+---Facts about the file system, from its Lua file and the inventory.
 ---@class culprit.FileSystemFacts
 ---@field type string              name of its file: "glusterfs"
----@field layout? string           of the inventory
+---@field layout? string           from the inventory
 ---@field storage "folder"|"device"
----@field empty_storage culprit.EmptyStorage|string  a string says why there can be none
+---@field empty_storage culprit.EmptyStorage|string  a string: why it is not possible
 ---@field cannot table<string, string>
 ---@field missing string[]
 
@@ -404,13 +403,13 @@ function LabNode:wait(seconds, what, fn) end
 ---@field role string              "server", "client", "outsider"
 ---@field storage? string          servers: folder with the server's data
 ---@field spare? string            servers: unused device on the storage disk
----@field service_port integer     servers: where the file system listens; else 0
+---@field service_port integer     servers: where the file system listens; otherwise 0
 ---@field mount? string            clients
----@field folder string            the agent's own on the node; it goes with the session
----@field pids integer[]           the file system's processes there: a server's, a client's daemon
----An act may have 'max_s': this many seconds after it began the node's guard undoes it, whatever happens. It is no length: an
----attempt in which it ran out is invalid, since the fault must act until it is undone. The length is the scenario's
----phases.fault; faults/README.md has a fault that acts for parts of each second.
+---@field folder string            the agent's folder on the node; removed at the end of the session
+---@field pids integer[]           the file system's processes on the node: a server's, or a client's daemon
+---An act may have 'max_s': this many seconds after its start the node's guard undoes it in any case. It is a safety
+---limit, not a duration: an attempt that reaches it is invalid, because the fault must be active until it is undone. The
+---duration is the scenario's phases.fault; faults/README.md has a fault that is active for parts of each second.
 local Node = {}
 
 ---Starts a process that the node's guard kills, with all its descendants, when the fault ends.
@@ -418,9 +417,9 @@ local Node = {}
 ---@return culprit.Handle
 function Node:process(command) end
 
----Runs a command that changes the node, if no other method does what you want. 'inverse' undoes it; the
----node's guard runs it whatever happens (perhaps twice, or although the command never ran). 'check' ends
----with 0 while the change is in effect. The command itself must end within 5 s.
+---Runs a command that changes the node, if no other method fits. 'inverse' undoes the change; the node's guard
+---always runs it (perhaps twice, or although the command never ran). 'check' exits with 0 while the change is in
+---effect. The command itself must end within 5 s.
 ---@param command { argv: string[], inverse: string[], check: string[], max_s?: number }
 ---@return culprit.Handle
 function Node:command(command) end
@@ -430,8 +429,8 @@ function Node:command(command) end
 ---@return culprit.Handle
 function Node:drop_packets(rule) end
 
----Sets the soft limit of a resource (as prlimit(1) calls it: "nofile", "fsize", "as", ...) of a running
----process, until the fault ends. -1: unlimited.
+---Sets the soft limit of a resource (named as in prlimit(1): "nofile", "fsize", "as", ...) of a running process
+---until the fault ends. -1: unlimited.
 ---@param limit { pid: integer, resource: string, soft: integer, max_s?: number }
 ---@return culprit.Handle
 function Node:limit(limit) end
@@ -463,47 +462,46 @@ function Node:pause(processes) end
 ---start_ticks: integer }[]
 function Node:processes() end
 
----The processors and memory that the node has: those of its control group where that has limits (a container,
----a node of 'culprit lab up --cpus --memory'), else the machine's. processors: 0.5 is half of one; online: on how
----many it runs. busy_s, throttled_s: processor time so far, and that which a quota held back (nil: no quota).
----own_processors, own_memory: false where the node is one of several on a machine and shares them.
+---The processors and memory of the node: the limits of its control group if it has limits (a container, a node of
+---'culprit lab up --cpus --memory'), otherwise the machine's. processors: 0.5 is half of one; online: number of
+---processors it runs on. busy_s, throttled_s: processor time used so far, and time withheld by a quota (nil: no
+---quota). own_processors, own_memory: false if the node shares a machine with other nodes without limits of its own.
 ---@return { processors: number, online: integer, busy_s: number, throttled_s: number?, memory_bytes: integer, available_bytes:
 ---integer, host_available_bytes: integer, own_processors: boolean, own_memory: boolean }
 function Node:machine() end
 
----Kills a server (SIGKILL). When the fault ends it is restarted as it was: arguments, environment, folder,
----user, limits, priority, cgroup. It must then listen on the same ports.
+---Kills a server (SIGKILL). When the fault ends it is restarted with the same arguments, environment, folder, user,
+---limits, priority and cgroup. It must then listen on the same ports.
 ---@param server { pid: integer, max_s?: number }
 ---@return culprit.Handle
 function Node:kill_service(server) end
 
----Sets soft limits of a running server: files, bytes a file, bytes of address space. When the fault ends
----the server is restarted as it was, because it may have kept state from the errors.
+---Sets soft limits of a running server: open files, bytes per file, bytes of address space. When the fault ends the
+---server is restarted as before, because errors may have changed its state.
 ---@param server { pid: integer, limits: culprit.ServerLimits, max_s?: number }
 ---@return culprit.Handle
 function Node:limit_service(server) end
 
----Restarts a server differently: as another user (name or number), under limits (soft and hard; soft again
----once it listens), or with a small ext4 file system mounted over its storage folder, which initially has
----the folder's directories and links, and of its files those to keep. When the fault ends it is restarted as it
----was. Prelude.small_storage makes 'storage' for the file system.
+---Restarts a server differently: as another user (name or number), under limits (soft and hard; only soft once it
+---listens), or with a small ext4 file system mounted over its storage folder, which initially has the folder's
+---directories and links and the files to keep. When the fault ends the server is restarted as before.
+---Prelude.small_storage makes 'storage' for the file system.
 ---@param server { pid: integer, user?: string, limits?: culprit.ServerLimits, storage?:
 ---culprit.SmallStorage, max_s?: number }
 ---@return culprit.Handle
 function Node:restart_service(server) end
 
----Makes the file system that holds 'path' read-only, as after a disk error (ext4: at once, whoever writes
----to it). When the fault ends it is checked and mounted as it was; 'pid' is the server that uses it, which
----is restarted for that.
+---Makes the file system that holds 'path' read-only, as after a disk error (ext4: at once, even with writers). When the
+---fault ends it is checked and mounted as before; 'pid' is the server that uses it, which is restarted for that.
 ---@param storage { path: string, pid?: integer, max_s?: number }
 ---@return culprit.Handle
 function Node:make_readonly(storage) end
 
 ---Makes the disk of the storage at 'path' (a path on its file system, or the block device that it is) slow, until
 ---the fault ends: latency_s is added to each request, at most 'rate' bytes/s pass, a request takes 'factor' times its
----own time; the disk does nothing for stall_s of every every_s seconds (without every_s: once). A disk of the lab does it
----itself (backend "lab"). On other storage only the rate can be limited, of the requests of 'pids' and their descendants
----(backend "cgroup"). Node:can("disk.degrade", { ... }) says what can be done.
+---normal time; the disk does nothing for stall_s of every every_s seconds (without every_s: once). A disk of the lab does
+---this itself (backend "lab"). On other storage only the rate can be limited, for the requests of 'pids' and their
+---descendants (backend "cgroup"). Node:can("disk.degrade", { ... }) says what can be done.
 ---@param disk { path: string, latency_s?: number, rate?: number, factor?: number, stall_s?: number, every_s?: number,
 ---pids?: integer[], backend?: "lab"|"cgroup", max_s?: number }
 ---@return culprit.Handle
@@ -515,7 +513,7 @@ function Node:degrade_disk(disk) end
 ---@return culprit.Handle
 function Node:fail_disk(disk) end
 
----The file system that holds 'path'; or, if 'path' is a block device, that: type is "block device", point "".
+---The file system that holds 'path'. If 'path' is a block device: that device, with type "block device" and point "".
 ---@param path string
 ---@return { type: string, source: string, device: string, point: string, options: string, super_options:
 ---string, readonly: boolean, size_bytes: integer, free_bytes: integer, inodes: integer, free_inodes: integer }
@@ -528,44 +526,44 @@ function Node:fs_info(path) end
 
 ---@class culprit.SmallStorage
 ---@field path string         the server's storage folder
----@field size_bytes integer  at least 1 MiB, without the files that are kept
+---@field size_bytes integer  at least 1 MiB, not counting kept files
 ---@field inodes? integer     default: mkfs.ext4's
----@field spare_inodes? integer  in place of inodes: number of inodes free at first, on top of those of the
+---@field spare_inodes? integer  instead of inodes: number of inodes free at the start, in addition to those of the
 ---folders
----@field prune? string       folders that match this pattern below 'path' (".glusterfs/*/*") are copied
----only if they contain a link or a file that is kept
----@field keep? string[]      files that match one of these patterns below 'path' are copied
+---@field prune? string       folders below 'path' that match this pattern (".glusterfs/*/*") are copied only if
+---they contain a link or a kept file
+---@field keep? string[]      files below 'path' that match one of these patterns are copied
 
 ---Runs a command to its end and returns its exit code (128 + signal) and at most 64 KiB of its output.
 ---@param command { argv: string[], timeout_s?: number, stdin?: string }
 ---@return { exit: integer, output: string }
 function Node:run(command) end
 
----Is the node able to do this ("packets.drop", "process.start", "limits.set", "signal.stop", "signal.pause",
+---Can the node do this ("packets.drop", "process.start", "limits.set", "signal.stop", "signal.pause",
 ---"group.limit", "service.restart", "fs.readonly", "disk.degrade")? With the arguments of a service's act, of
----make_readonly or of degrade_disk (which must be given) it looks at the server and its storage as well, with those of
----limit_group at its control group, with those of drop_packets at culprit's own SSH session. It changes nothing.
+---make_readonly or of degrade_disk (which must be given) it also checks the server and its storage, with those of
+---limit_group its control group, with those of drop_packets culprit's own SSH session. Changes nothing.
 ---@param what string
 ---@param with? table
 ---@return true|nil able, string? reason
 function Node:can(what, with) end
 
----Something that is active on a node. It ends by itself with the fault.
+---An active act on a node. It ends automatically with the fault.
 ---@class culprit.Handle
 local Handle = {}
 
----Of a process: sums over it and its descendants, running or ended; rss_bytes is the memory they use now.
+---For a process: sums over it and its descendants, running or ended; rss_bytes is the memory they use now.
 ---@return { running: boolean, exit: integer?, pid: integer, read_bytes: integer, write_bytes: integer,
 ---rchar: integer, wchar: integer, cpu_s: number, rss_bytes: integer }
 function Handle:status() end
 
----Of a packet rule.
+---For a packet rule.
 ---@return { seen: integer, dropped: integer, seen_bytes: integer, dropped_bytes: integer }
 function Handle:counters() end
 
 ---Of a slowed disk. seconds: since the act began. Of its device: reads and writes (ios), their time with waiting, bytes
 ---(of the backend "cgroup": those of the limited processes), how many are in flight. Of the backend "lab", since the act
----began: requests, and of these those that were delayed, held by a stall (those that wait in one now included), or
+---began: requests, and how many of these were delayed, held by a stall (those that wait in one now included), or
 ---failed; added_s: what faults added to all of them.
 ---@return { backend: string, seconds: number, ios: integer, ios_s: number, bytes: integer, in_flight: integer, requests:
 ---integer?, delayed: integer?, held: integer?, failed: integer?, added_s: number? }
@@ -581,33 +579,33 @@ function Handle:usage() end
 ---@return { running: boolean, stops: integer, stopped_s: number, whole_s: number }
 function Handle:pauses() end
 
----Ends it now; fails if the end cannot be verified.
+---Ends the act now; fails if the end cannot be verified.
 function Handle:undo() end
 
----The prelude: what built-in faults and workloads share, and yours may use.
+---The prelude: functions that built-in faults and workloads share, for use in yours.
 ---@class culprit.Prelude
 ---@field dd_params table<string, culprit.Param>  parameters of dd workloads: per_server, records, direct, jobs
 ---@field memory_params table<string, culprit.Param>  parameters of faults that take memory: bytes, leave
 ---@field iozone_params table<string, culprit.Param>  parameters of IOzone workloads: file, record, direct
 local Prelude = {}
 
----check: the victim can do 'what' with each of its server processes (see Node:can; 'with': the further
----arguments of the act).
+---check: the victim can do 'what' with each of its server processes (see Node:can; 'with': further arguments of
+---the act).
 ---@param ctx culprit.Context
 ---@param what string
 ---@param with? table
 ---@return any able, string? reason
 function Prelude.each_server(ctx, what, with) end
 
----check: the victim has one server process, and can do 'what' with it, as each_server.
+---check: the victim has one server process and can do 'what' with it; arguments as for each_server.
 ---@param ctx culprit.Context
 ---@param what string
 ---@param with? table
 ---@return any able, string? reason
 function Prelude.one_server(ctx, what, with) end
 
----A small storage for the victim's server to start on (Node:restart_service), as the file system's empty_storage
----says. more: further fields.
+---A small storage for the victim's server to start on (Node:restart_service), according to the file system's
+---empty_storage. more: further fields.
 ---@param ctx culprit.Context
 ---@param size_bytes integer
 ---@param more? table
@@ -645,12 +643,12 @@ function Prelude.growth(ctx, handle, field, least) end
 ---@param threads integer
 function Prelude.take_processors(ctx, threads) end
 
----verify: take_processors computes, and uses up the victim's quota if it has one.
+---verify: the threads of take_processors run, and exhaust the victim's quota if it has one.
 ---@param ctx culprit.Context
 ---@return table? evidence, string? reason
 function Prelude.processors_taken(ctx) end
 
----check: the victim has the memory that ctx.params.bytes and leave ask for, and nobody else needs it.
+---check: the victim has the memory for ctx.params.bytes and leave, and no other node needs it.
 ---@param ctx culprit.Context
 ---@return any able, string? reason
 function Prelude.can_take_memory(ctx) end
@@ -659,7 +657,7 @@ function Prelude.can_take_memory(ctx) end
 ---@param ctx culprit.Context
 function Prelude.take_memory(ctx) end
 
----verify: take_memory holds it, and the victim has that much less.
+---verify: take_memory holds the memory, and the victim's available memory has shrunk by as much.
 ---@param ctx culprit.Context
 ---@return table? evidence, string? reason
 function Prelude.memory_taken(ctx) end
@@ -669,7 +667,7 @@ function Prelude.memory_taken(ctx) end
 ---@return any able, string? reason
 function Prelude.has_spare(ctx) end
 
----inject: reads the spare device for ctx.params.share percent of the time, 'block' bytes at once.
+---inject: reads the spare device for ctx.params.share percent of the time, 'block' bytes per read.
 ---@param ctx culprit.Context
 ---@param block number
 ---@return culprit.Handle
@@ -688,19 +686,19 @@ function Prelude.has_outsider(ctx) end
 ---@param port integer
 function Prelude.send_zeros(ctx, sender, taker, port) end
 
----verify: those zeros arrive.
+---verify: the zeros arrive.
 ---@param ctx culprit.Context
 ---@return table? evidence, string? reason
 function Prelude.zeros_arrive(ctx) end
 
----A client's file in the run's own folder on the mount.
+---A client's file in the run's folder on the mount.
 ---@param ctx culprit.Context
 ---@param client culprit.Node
 ---@param what string
 ---@return string path
 function Prelude.file(ctx, client, what) end
 
----The command that makes that folder.
+---The command that makes the run's folder.
 ---@param ctx culprit.Context
 ---@param client culprit.Node
 ---@return string[] argv
@@ -721,19 +719,19 @@ function Prelude.dd(ctx, side, file, ...) end
 ---@return string[] paths
 function Prelude.dd_files(ctx, file) end
 
----dd's operand for direct I/O, "iflag=direct"; without it (ctx.params.direct is 0, or the file system has none)
----"iflag=nocache".
+---dd's operand for direct I/O, "iflag=direct", or "iflag=nocache" if ctx.params.direct is 0 or the file system lacks
+---direct I/O.
 ---@param ctx culprit.Context
 ---@param side "iflag"|"oflag"
 ---@return string operand
 function Prelude.dd_flag(ctx, side) end
 
----dd's operand for writing over a file: "conv=notrunc", and with an fsync where there is no direct I/O.
+---dd's operand for writing over a file: "conv=notrunc", plus an fsync without direct I/O.
 ---@param ctx culprit.Context
 ---@return string operand
 function Prelude.dd_conversion(ctx) end
 
----prepare: the file "dd", or one for each job, of ctx.params.records records, written once a run.
+---prepare: the file "dd", or one for each job, of ctx.params.records records, written once per run.
 ---@param ctx culprit.Context
 ---@param client culprit.Node
 ---@return string[][] commands
@@ -751,7 +749,7 @@ function Prelude.dd_result(output) end
 ---@return string[] argv
 function Prelude.iozone(ctx, file, test) end
 
----prepare: checks the parameters; the command that makes the run's folder, then the given ones.
+---prepare: checks the parameters; returns the command that makes the run's folder, then the given commands.
 ---@param ctx culprit.Context
 ---@param client culprit.Node
 ---@param ... string[]

@@ -21,8 +21,8 @@ enum { PARAMS_MAX = 32, FIELDS_MAX = PARAMS_MAX + 8 };
 
 static const struct {
 	const char *name, *folder;
-	const char *without_file; /* a name that has no file */
-	const char *other, *why;  /* a name that is known, but is no part of a scenario */
+	const char *without_file; /* a valid name without a file */
+	const char *other, *why;  /* a known name that a scenario cannot use */
 } kinds[] = {
 	[LIBRARY_FAULT] = {"fault", "faults", "none"},
 	[LIBRARY_WORKLOAD] = {"workload", "workloads", NULL},
@@ -47,7 +47,7 @@ struct param {
 	} value, fallback;
 };
 
-/* The member of 'v' that holds a value of the parameter's type. */
+/* The member of 'v' for the parameter's type. */
 static void *member_of(const struct param *p, struct value *v)
 {
 	return p->type == LUAX_BOOLEAN   ? (void *)&v->flag
@@ -122,13 +122,13 @@ static int refuse_name(
 			kinds[kind].name, name, near);
 	else
 		luax_complain(src, name, e,
-			"there is no %s '%s'; there are %s, or the path of a file ('./my.lua')",
+			"there is no %s '%s'; use %s, or the path of a file ('./my.lua')",
 			kinds[kind].name, name, all);
 	alloc_free_list(names);
 	return -ENOENT;
 }
 
-/* 'name' relative to the folder of the file that names it. */
+/* 'name' relative to the folder of the file that contains it. */
 static char *beside(const struct luax_source *src, const char *name)
 {
 	const char *plain = strncmp(name, "./", 2) || !is_lua(name) ? name : name + 2, *folder;
@@ -196,7 +196,7 @@ int library_open(lua_State *L, enum library_kind kind, const char *name,
 	return rc;
 }
 
-/* Reads one declaration; the declaring table is on top of the stack, its name below it. */
+/* Reads one declaration; the declaring table is on top of the stack, its name below. */
 static int library_declare(
 	lua_State *L, const struct luax_source *own, struct param *p, struct err *e)
 {
@@ -222,7 +222,7 @@ static int library_declare(
 	rc = luax_read(L, -1, own, what, form, false, e);
 	if (!rc && unit && unit_from_name(unit, &p->unit))
 		rc = luax_complain(own, unit, e,
-			"%s: unknown unit '%s'; there are number, bytes, seconds, percent, "
+			"%s: unknown unit '%s'; use number, bytes, seconds, percent or "
 			"bytes_per_second",
 			what, unit);
 	if (rc)
@@ -289,7 +289,7 @@ static json_t *json_of(const struct param *p, const struct value *v)
 		: json_real(v->number);
 }
 
-/* "name=value", if that is not the default. */
+/* "name=value" if the value differs from the default, otherwise "". */
 static void print_change(FILE *f, const struct param *p)
 {
 	json_auto_t *value = json_of(p, &p->value), *fallback = json_of(p, &p->fallback);

@@ -16,7 +16,7 @@
 
 enum { TIME_S = 10, GRACE_S = 1, STOPPED = 2 };
 
-/* What a state may use and has used: the allocator's argument. */
+/* A state's limits and usage: the allocator's argument. */
 struct account {
 	lua_Alloc alloc;
 	void *alloc_ud;
@@ -25,11 +25,11 @@ struct account {
 	double time_s;
 	bool limited;               /* a call is running */
 	bool timed_out, memory_out; /* in the last call */
-	bool located;               /* 'where' is the line at which time ran out */
+	bool located;               /* 'where' is the line at which the time limit was reached */
 	char where[512];            /* "FILE:LINE: " where the limit was reached */
 };
 
-/* The call that this thread's timer watches. */
+/* The call that this thread's timer limits. */
 static _Thread_local struct account *volatile watched;
 static luax_stop_fn *stop_fn;
 static const char *stop_advice = "";
@@ -42,8 +42,8 @@ static struct account *account_of(lua_State *L)
 	return ud;
 }
 
-/* The innermost line of Lua, and the C function that it called, if any. Allocates nothing: it runs
- * in the allocator and in a signal handler. */
+/* Finds the innermost Lua line and the C function that it called, if any. Allocates nothing: it
+ * runs in the allocator and in a signal handler. */
 static void locate(struct account *a, const char **function)
 {
 	lua_Debug ar;
@@ -76,7 +76,7 @@ static void *counted_alloc(void *ud, void *p, size_t old, size_t new)
 	got = a->alloc(a->alloc_ud, p, old, new);
 	if (got || !new)
 		a->bytes += new - had;
-	/* lua_close has freed the state itself. */
+	/* lua_close has already freed the state. */
 	if (!a->bytes)
 		free(a);
 	return got;
@@ -124,7 +124,7 @@ static void raise_timeout(lua_State *L, lua_Debug *ar)
 	struct account *a = account_of(L);
 
 	(void)ar;
-	/* Only here is the current line exact. */
+	/* The current line is exact only here. */
 	if (!a->located)
 		locate(a, NULL);
 	a->located = true;
@@ -194,20 +194,19 @@ static void disarm(struct account *a, timer_t timer)
 		lua_sethook(a->L, NULL, 0, 0);
 }
 
-/* A value that is no text would say nothing: it is replaced while the line is known. */
+/* A value that is not text would be a useless message: replace it while the line is known. */
 static int explain_value(lua_State *L)
 {
 	if (!lua_isstring(L, 1)) {
 		const char *type = luaL_typename(L, 1);
 
 		luaL_where(L, 1);
-		/* A call of error() has no line; its caller's is meant. */
+		/* A call of error() has no line; use its caller's. */
 		for (int level = 2; level < 10 && !*lua_tostring(L, -1); level++) {
 			lua_pop(L, 1);
 			luaL_where(L, level);
 		}
-		lua_pushfstring(
-			L, "error() was given a %s, which says nothing: give it a text", type);
+		lua_pushfstring(L, "error() was called with a %s: call it with a text", type);
 		lua_concat(L, 2);
 	}
 	return 1;
@@ -236,7 +235,7 @@ int limits_pcall(lua_State *L, int nargs, int nresults)
 	a->limited = was;
 	if (mine)
 		disarm(a, timer);
-	/* The error may have been caught by a pcall that had nothing more to do. */
+	/* A pcall may have caught the error and then returned. */
 	if (a->timed_out && status == LUA_OK) {
 		lua_settop(L, base);
 		lua_pushliteral(L, "the time limit is reached");
@@ -253,7 +252,7 @@ int limits_load(lua_State *L, const char *text, size_t size, const char *chunk)
 
 	a->timed_out = a->memory_out = a->located = false;
 	if (size && *text == *LUA_SIGNATURE) {
-		lua_pushfstring(L, "%s: it is compiled Lua; give the source, as text",
+		lua_pushfstring(L, "%s: this is compiled Lua; use the source text",
 			chunk + (*chunk == '@'));
 		return LUA_ERRSYNTAX;
 	}
@@ -270,11 +269,13 @@ int limits_explain(lua_State *L, struct err *e)
 	const struct account *a = account_of(L);
 
 	if (a->timed_out)
-		return err_set(e, -ETIMEDOUT, "%sit used up its %.1f s of processor time", a->where,
-			a->time_s);
-	/* A refusal that was no failure: Lua collected garbage, or the script caught the error. */
+		return err_set(e, -ETIMEDOUT, "%sthe call used up its %.1f s of processor time",
+			a->where, a->time_s);
+	/* An allocation was refused without a failure: Lua collected garbage, or the script
+	 * caught the error. */
 	if (!a->memory_out ||
 		strcmp(lua_tostring(L, -1) ? lua_tostring(L, -1) : "", "not enough memory"))
 		return 0;
-	return err_set(e, -E2BIG, "%sit used up its %d MiB of memory", a->where, LUAX_MEMORY_MIB);
+	return err_set(
+		e, -E2BIG, "%sthe call used up its %d MiB of memory", a->where, LUAX_MEMORY_MIB);
 }

@@ -1,11 +1,11 @@
 /*
- * Limits of Lua states: memory, and processor time for each call.
+ * Limits Lua states: memory, and processor time for each call.
  *
- * Memory is refused by the allocator. Time is measured by a timer on the thread's processor-time
- * clock, so waiting for a node costs nothing. When it expires, a hook raises an error at the next
- * Lua instruction, and again at each one after it, so pcall cannot hold it. Code that is still in a
- * C function one second later (pattern matching can take years) cannot be unwound: the process
- * ends.
+ * The allocator refuses memory. A timer on the thread's processor-time clock measures time, so
+ * waiting for a node is free. When it expires, a hook raises an error at the next Lua
+ * instruction, and again at each one after it, so pcall cannot suppress it. Code that is still
+ * inside a C function one second later (pattern matching can take years) cannot be unwound: the
+ * process ends.
  */
 #ifndef CULPRIT_HARNESS_LUA_LIMITS_H
 #define CULPRIT_HARNESS_LUA_LIMITS_H
@@ -17,15 +17,15 @@
 /* A state with limits and no libraries. lua_close frees it. */
 lua_State *limits_new_state(void);
 
-/* lua_pcall within the limits. On failure the error object is on the stack, as after lua_pcall, and
- * limits_explain knows whether a limit was the reason. */
+/* lua_pcall within the limits. On failure the error object is on the stack, as after lua_pcall,
+ * and limits_explain reports whether a limit was the reason. */
 int limits_pcall(lua_State *L, int nargs, int nresults);
 
 /* luaL_loadbufferx of text, within the memory limit. */
 int limits_load(lua_State *L, const char *text, size_t size, const char *chunk);
 
-/* After a failure: -ETIMEDOUT or -E2BIG with "FILE:LINE: sentence" if a limit was reached; else
- * 0. */
+/* After a failure: -ETIMEDOUT or -E2BIG with "FILE:LINE: sentence" if a limit was reached;
+ * otherwise 0. */
 int limits_explain(lua_State *L, struct err *e);
 
 #endif

@@ -38,11 +38,11 @@ void luajson_push(lua_State *L, const json_t *v)
 	}
 }
 
-/* '*left' counts down: tables that share others can hold more values than memory has bytes. */
+/* '*left' counts down: tables with shared members can expand to more values than memory holds. */
 static int lua_luajson_get(
 	lua_State *L, int index, int depth, long *left, json_t **out, struct err *e);
 
-/* The array or object of the table at 'index'; '*v' is the caller's, even on failure. */
+/* The array or object for the table at 'index'; the caller owns '*v', even on failure. */
 static int get_table(lua_State *L, int index, int depth, long *left, json_t **v, struct err *e)
 {
 	lua_Unsigned n = lua_rawlen(L, index), keys = 0;
@@ -50,7 +50,7 @@ static int get_table(lua_State *L, int index, int depth, long *left, json_t **v,
 	int rc = 0;
 
 	if (depth > DEPTH_MAX)
-		return err_set(e, -EINVAL, "a table is nested deeper than %d (or contains itself)",
+		return err_set(e, -EINVAL, "a table has over %d nested levels, or contains itself",
 			DEPTH_MAX);
 	for (lua_pushnil(L); lua_next(L, index); lua_pop(L, 1))
 		keys++;
@@ -99,7 +99,7 @@ static int lua_luajson_get(
 		v = json_stringn(s, len);
 		break;
 	case LUA_TTABLE: rc = get_table(L, index, depth, left, &v, e); break;
-	default: return err_set(e, -EINVAL, "a %s cannot be kept as data", luaL_typename(L, index));
+	default: return err_set(e, -EINVAL, "cannot store a %s as data", luaL_typename(L, index));
 	}
 	if (!rc && !v)
 		rc = err_set(e, -EINVAL, "a value is not finite, or a string is not UTF-8");

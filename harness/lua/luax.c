@@ -19,7 +19,7 @@
 #include "harness/base/home.h"
 #include "harness/lua/limits.h"
 
-/* Registry keys: the code, the class and the sentence that luax_raise hands to luax_call, and the
+/* Registry keys: the code, class and sentence that luax_raise passes to luax_call, and the
  * prelude. */
 static const char raised_code, raised_class, raised_text, prelude_key;
 
@@ -32,8 +32,7 @@ static int require_prelude(lua_State *L)
 	int status;
 
 	if (strcmp(name, "culprit"))
-		return luaL_error(
-			L, "there is no module '%s'; require \"culprit\" is all there is", name);
+		return luaL_error(L, "no module '%s'; only require \"culprit\" is possible", name);
 	if (lua_rawgetp(L, LUA_REGISTRYINDEX, &prelude_key) != LUA_TNIL)
 		return 1;
 	if (home_path(LUAX_PRELUDE, &path, &e) || file_read(path, &text, &size, &e))
@@ -54,11 +53,10 @@ lua_State *luax_new(void)
 	static const luaL_Reg libs[] = {{LUA_GNAME, luaopen_base}, {LUA_STRLIBNAME, luaopen_string},
 		{LUA_TABLIBNAME, luaopen_table}, {LUA_MATHLIBNAME, luaopen_math},
 		{LUA_UTF8LIBNAME, luaopen_utf8}, {NULL, NULL}};
-	/* Metamethods would run outside luax_call, where no limit holds: __gc, __index of a
-	 * table. */
+	/* Metamethods (__gc, __index of a table) would run outside luax_call, without limits. */
 	static const char *const removed[] = {"dofile", "loadfile", "load", "collectgarbage",
 		"print", "warn", "setmetatable", "getmetatable", NULL};
-	/* Randomness comes from the plan's seed, not from a script. */
+	/* Random numbers come from the plan's seed, not from a script. */
 	static const char *const removed_math[] = {"random", "randomseed", NULL};
 	lua_State *L = limits_new_state();
 
@@ -82,8 +80,8 @@ void luax_remove(lua_State *L, const char *table, const char *const names[])
 	lua_pop(L, 1);
 }
 
-/* Does the error object on the stack have the sentence that luax_raise raised last? A file may have
- * caught that one with pcall and failed otherwise. It may also have put words around it. */
+/* Does the error object on the stack contain the sentence that luax_raise raised last? The file
+ * may have caught that error with pcall and failed otherwise, or added words to it. */
 static bool is_raised(lua_State *L)
 {
 	const char *text = lua_isstring(L, -1) ? lua_tostring(L, -1) : "";
@@ -94,7 +92,7 @@ static bool is_raised(lua_State *L)
 	return same;
 }
 
-/* Pops the error object; the sentence, and whose mistake it is, go to 'e'. */
+/* Pops the error object and sets the sentence and class of 'e'. */
 static int take_error(lua_State *L, struct err *e)
 {
 	enum err_class class = ERR_SCENARIO;
@@ -120,7 +118,7 @@ static int take_error(lua_State *L, struct err *e)
 
 int luax_call(lua_State *L, int nargs, int nresults, struct err *e)
 {
-	/* What an earlier call caught is none of this one's errors. */
+	/* Forget an error that an earlier call caught. */
 	lua_pushnil(L);
 	lua_rawsetp(L, LUA_REGISTRYINDEX, &raised_text);
 	return limits_pcall(L, nargs, nresults) == LUA_OK ? 0 : take_error(L, e);
@@ -162,8 +160,7 @@ int luax_load_file(lua_State *L, const char *path, struct luax_source *src, stru
 	if (!rc && *mine.text != *LUA_SIGNATURE && strlen(mine.text) < size) {
 		for (const char *p = mine.text; *p; p++)
 			line += *p == '\n';
-		rc = err_set(
-			e, -EINVAL, "%s:%zu: there is a NUL byte: this is no text", path, line);
+		rc = err_set(e, -EINVAL, "%s:%zu: a NUL byte: the file is not text", path, line);
 	}
 	rc = rc ? err_blame(e, ERR_SCENARIO, rc) : luax_load_text(L, &mine, e);
 	if (rc || !src)
@@ -249,7 +246,7 @@ static int refuse_unknown(lua_State *L, const struct luax_source *src, const cha
 	if (lua_type(L, -2) != LUA_TSTRING) {
 		if (array && lua_isinteger(L, -2))
 			return 0;
-		return luax_complain(src, NULL, e, "%s: takes named keys only", what);
+		return luax_complain(src, NULL, e, "%s: only named keys are allowed", what);
 	}
 	key = lua_tostring(L, -2);
 	for (; n < 63 && fields[n].name; n++) {

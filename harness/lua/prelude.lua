@@ -1,16 +1,16 @@
--- What several faults and workloads share: local culprit = require "culprit". Typed in culprit.meta.lua.
+-- Functions that several faults and workloads share: local culprit = require "culprit". Typed in
+-- culprit.meta.lua.
 
 local culprit = {}
 
--- The arguments of an act on 'pid', and others.
+-- The arguments of an act on 'pid', plus others.
 local function on(pid, others)
 	local all = { pid = pid }
 	for key, value in pairs(others or {}) do all[key] = value end
 	return all
 end
 
--- For a fault's check: the victim's agent can do 'what', with the further arguments 'with', to each of its server
--- processes.
+-- For check: the victim's agent can do 'what', with further arguments 'with', to each of its server processes.
 function culprit.each_server(ctx, what, with)
 	for _, pid in ipairs(ctx.victim.pids) do
 		local able, why = ctx.victim:can(what, on(pid, with))
@@ -19,17 +19,17 @@ function culprit.each_server(ctx, what, with)
 	return true
 end
 
--- For a fault's check: the victim has one server process, and its agent can do 'what' with it, and with the
--- further arguments 'with' of that act.
+-- For check: the victim has one server process, and its agent can do 'what' to it, with further arguments
+-- 'with'.
 function culprit.one_server(ctx, what, with)
 	local victim = ctx.victim
 	if #victim.pids ~= 1 then
-		return nil, ("%s: %d server processes share the storage, there must be one"):format(victim.name, #victim.pids)
+		return nil, ("%s: %d server processes share the storage, but the fault needs exactly one"):format(victim.name, #victim.pids)
 	end
 	return victim:can(what, on(victim.pids[1], with))
 end
 
--- Of restart_service: a small storage of so many bytes, for a server to start on. 'more': further fields.
+-- For restart_service: a small storage of this size for a server to start on. 'more': further fields.
 function culprit.small_storage(ctx, size_bytes, more)
 	local empty = ctx.file_system.empty_storage
 	local storage = { path = ctx.victim.storage, size_bytes = size_bytes, prune = empty.prune, keep = empty.keep }
@@ -45,8 +45,8 @@ function culprit.lacks(ctx, step)
 	return false
 end
 
--- For inject: sets a soft limit ("nofile", "fsize", "as") of each of the victim's server processes, for
--- limit_holds.
+-- For inject: sets a soft limit ("nofile", "fsize", "as") of each of the victim's server processes; verified
+-- by limit_holds.
 function culprit.limit_server(ctx, resource, value)
 	local state = ctx.state
 	state.pids, state.resource, state.limit = ctx.victim.pids, resource, value
@@ -55,7 +55,7 @@ function culprit.limit_server(ctx, resource, value)
 	end
 end
 
--- For verify: that limit is in force. A server may die of it later; that is one of the fault's effects.
+-- For verify: the limit is in force. A server may die of it later; that is one of the fault's effects.
 function culprit.limit_holds(ctx)
 	local state, lives, died = ctx.state, {}, 0
 	for _, p in ipairs(ctx.victim:processes()) do lives[p.pid] = p.state ~= "Z" end
@@ -64,25 +64,25 @@ function culprit.limit_holds(ctx)
 		if soft and soft ~= state.limit then return nil, ("the limit is %d, not %d"):format(soft, state.limit) end
 		if not soft then died = died + 1 end
 	end
-	if died > 0 and not state.acted then return nil, "a server has ended before it met its limit" end
+	if died > 0 and not state.acted then return nil, "a server ended before it reached its limit" end
 	state.acted = true
 	return { pids = state.pids, soft_limit = state.limit, died = died }
 end
 
--- For verify: 'handle' runs, and its counter 'field' has grown by 'least' (default 1) since the last look.
--- Returns the counter, or nil and the reason.
+-- For verify: 'handle' runs, and its counter 'field' has grown by at least 'least' (default 1) since the last
+-- call. Returns the counter, or nil and the reason.
 function culprit.growth(ctx, handle, field, least)
 	local now = handle:status()
 	local value, before = now[field], ctx.state[field] or 0
 	ctx.state[field] = value
 	if not now.running then return nil, "the process has ended (exit " .. tostring(now.exit) .. ")" end
 	if value < before + (least or 1) then
-		return nil, ("%s is %s, and was %s at the last look"):format(field, value, before)
+		return nil, ("%s is %s, and was %s at the previous check"):format(field, value, before)
 	end
 	return value
 end
 
--- For inject: 'threads' busy threads on the victim (0: one for each processor), for processors_taken.
+-- For inject: busy threads on the victim (0: one per processor); verified by processors_taken.
 function culprit.take_processors(ctx, threads)
 	local argv = { "cpu" }
 	if threads > 0 then argv = { "cpu", "--threads", ("%d"):format(threads) } end
@@ -90,8 +90,8 @@ function culprit.take_processors(ctx, threads)
 	ctx.state.cpu_hog = ctx.victim:process { self = true, argv = argv }
 end
 
--- For verify, by effect: they have computed for 50 ms since the last look; and where the victim's processor
--- time is limited to less than they can use, the limit has held something back since the injection.
+-- For verify, by effect: the threads used 50 ms of processor time since the last call; if the victim has a
+-- processor-time limit below their demand, that limit has throttled it since the injection.
 function culprit.processors_taken(ctx)
 	local cpu_s, why = culprit.growth(ctx, ctx.state.cpu_hog, "cpu_s", 0.05)
 	if not cpu_s then return nil, why end
@@ -104,32 +104,32 @@ function culprit.processors_taken(ctx)
 	return { cpu_s = cpu_s, throttled_s = throttled_s }
 end
 
--- Parameters of a fault that takes memory.
+-- Parameters of faults that take memory.
 culprit.memory_params = {
 	bytes = { default = "0B", unit = "bytes", min = "0B", max = "1TiB",
-	          help = "memory taken; 0: all but 'leave', as in Dinh 2009" },
-	leave = { default = "200MB", unit = "bytes", min = "20MB", max = "1TiB", help = "least memory left free" },
+	          help = "memory to take; 0: all except 'leave', as in Dinh 2009" },
+	leave = { default = "200MB", unit = "bytes", min = "20MB", max = "1TiB", help = "minimum memory to leave free" },
 }
 
-local FLOOR = 100e6 -- bytes that a machine keeps
+local FLOOR = 100e6 -- bytes that must stay available on a machine
 
--- What is to be taken, of what the node has now.
+-- The number of bytes to take from the node's current memory.
 local function bytes_to_take(ctx, machine)
 	local p = ctx.params
 	return math.max(p.bytes > 0 and p.bytes or machine.available_bytes - p.leave, 0) // 1
 end
 
--- For check: that much is there, and nobody else needs it. Where nodes of one machine share its memory, as in
--- a lab without --memory, only what 'bytes' says may be taken.
+-- For check: the node has this much memory, and no other node needs it. If nodes share a machine's memory, as
+-- in a lab without --memory, only an explicit 'bytes' is allowed.
 function culprit.can_take_memory(ctx)
 	local p, name, machine = ctx.params, ctx.victim.name, ctx.victim:machine()
 	if p.bytes == 0 and not machine.own_memory then
-		return nil, ("%s: shares its memory with other nodes, so say how many 'bytes' to take, or limit it "
+		return nil, ("%s: shares its memory with other nodes: set 'bytes', or limit its memory "
 			.. "('culprit lab up --memory')"):format(name)
 	end
 	local bytes = bytes_to_take(ctx, machine)
 	if bytes < 1e6 or machine.available_bytes < bytes + p.leave then
-		return nil, ("%s: has %d MB of memory available, too little to take %s and leave %d MB"):format(name,
+		return nil, ("%s: has %d MB of memory available, not enough to take %s and leave %d MB"):format(name,
 			machine.available_bytes // 1e6, p.bytes > 0 and ("%d MB"):format(p.bytes // 1e6) or "some", p.leave // 1e6)
 	end
 	if machine.host_available_bytes < bytes + FLOOR then
@@ -139,7 +139,8 @@ function culprit.can_take_memory(ctx)
 	return true
 end
 
--- For inject: takes it, for memory_taken. The taker is the first to be killed if memory runs out.
+-- For inject: takes the memory; verified by memory_taken. The OOM killer picks the hog first if memory runs
+-- out.
 function culprit.take_memory(ctx)
 	local machine = ctx.victim:machine()
 	local bytes = math.max(bytes_to_take(ctx, machine), 1)
@@ -147,8 +148,8 @@ function culprit.take_memory(ctx)
 	ctx.state.memory_hog = ctx.victim:process { self = true, argv = { "memory", "--bytes", ("%d"):format(bytes) } }
 end
 
--- For verify, by effect: it is held, within 2 %, and the victim has less by nearly as much; servers may have
--- given some back meanwhile.
+-- For verify, by effect: the hog holds the memory, within 2 %, and the victim's available memory has shrunk
+-- by nearly as much; servers may have released some since.
 function culprit.memory_taken(ctx)
 	local now, memory = ctx.state.memory_hog:status(), ctx.state.memory
 	if not now.running then return nil, "the hog has ended (exit " .. tostring(now.exit) .. ")" end
@@ -168,8 +169,7 @@ function culprit.has_spare(ctx)
 	return nil, ctx.victim.name .. ": the inventory names no 'spare' device on its storage disk"
 end
 
--- Reads the spare device for a share of the time: the agent's own reader, with direct reads of 'block'
--- bytes.
+-- Reads the spare device for a share of the time with the agent's reader: direct reads of 'block' bytes.
 function culprit.read_spare(ctx, block)
 	return ctx.victim:process {
 		self = true,
@@ -189,7 +189,7 @@ function culprit.send_zeros(ctx, sender, taker, port)
 	end
 end
 
--- For verify: zeros have arrived since the last look. What the taker read to start itself does not count.
+-- For verify: zeros have arrived since the last call. Reads of the taker's own start-up do not count.
 function culprit.zeros_arrive(ctx)
 	local first = not ctx.state.rchar
 	local arrived, why = culprit.growth(ctx, ctx.state.taker, "rchar", 65536)
@@ -198,13 +198,13 @@ function culprit.zeros_arrive(ctx)
 	return { received_bytes = arrived }
 end
 
--- For check: the inventory names a host that is neither server nor client.
+-- For check: the inventory has a host that is neither server nor client.
 function culprit.has_outsider(ctx)
 	if ctx.outsiders[1] then return true end
 	return nil, "the inventory names no outsider, a host that is neither server nor client"
 end
 
--- A client's file in the run's own folder; and the command that makes that folder.
+-- A client's file in the run's folder, and the command that makes that folder.
 function culprit.file(ctx, client, what)
 	return ("%s/%s/%s.%s"):format(client.mount, ctx.run, what, client.name)
 end
@@ -216,20 +216,20 @@ end
 -- Parameters of the dd workloads.
 culprit.dd_params = {
 	per_server = { default = "4MiB", unit = "bytes", min = "4KiB", max = "64MiB",
-	               help = "share of a record for each server" },
+	               help = "bytes of a record for each server" },
 	records    = { default = 8, unit = "number", min = 1, max = 1000000, integer = true,
-	               help = "records in a file, a pass; then it starts again" },
+	               help = "records per file and pass; then it starts again" },
 	direct     = { default = 1, unit = "number", min = 0, max = 1, integer = true,
-	               help = "1: O_DIRECT, which bypasses the client's page cache; 0: through it" },
+	               help = "1: O_DIRECT, which bypasses the client's page cache; 0: use the cache" },
 	jobs       = { default = 1, unit = "number", min = 1, max = 64, integer = true,
-	               help = "dd programs at a time on a client, each on a file of its own" },
+	               help = "parallel dd programs on a client, each with a separate file" },
 }
 
 local function direct(ctx)
 	return ctx.params.direct ~= 0 and not culprit.lacks(ctx, "direct I/O")
 end
 
--- One dd for each file; each one's words in one piece. It ends when the last one has ended.
+-- Runs one dd per file and prints each one's output in one piece. Ends when the last dd has ended.
 local PARALLEL = [[
 side=$1 file=$2 jobs=$3
 shift 3
@@ -245,7 +245,7 @@ for pid in $pids; do wait "$pid" || code=$?; done
 exit $code
 ]]
 
--- dd, in records that span all servers: reads ("if") or writes ("of") the file, or several at a time.
+-- dd, in records that span all servers: reads ("if") or writes ("of") one file, or several in parallel.
 function culprit.dd(ctx, side, file, ...)
 	local jobs, size = ctx.params.jobs or 1, "bs=" .. ctx.params.per_server * #ctx.servers
 	local other = side == "if" and "of=/dev/null" or "if=/dev/zero"
@@ -253,19 +253,18 @@ function culprit.dd(ctx, side, file, ...)
 	return { "sh", "-c", PARALLEL, "sh", side, file, ("%d"):format(jobs), other, size, ... }
 end
 
--- dd's operand ("iflag", "oflag") for direct I/O, or without it for I/O that leaves no pages in the client's
--- cache.
+-- dd's operand ("iflag", "oflag") for direct I/O, or for I/O that leaves no pages in the client's cache.
 function culprit.dd_flag(ctx, side)
 	return side .. (direct(ctx) and "=direct" or "=nocache")
 end
 
--- dd's operand for writing without truncating. Without direct I/O a pass ends when its data has left the
+-- dd's operand for writing without truncating. Without direct I/O, a pass ends when its data has left the
 -- client.
 function culprit.dd_conversion(ctx)
 	return direct(ctx) and "conv=notrunc" or "conv=notrunc,fsync"
 end
 
--- The files of a dd workload, of which there is one for each job.
+-- The files of a dd workload, one per job.
 function culprit.dd_files(ctx, file)
 	local files = {}
 	if (ctx.params.jobs or 1) == 1 then return { file } end
@@ -273,8 +272,8 @@ function culprit.dd_files(ctx, file)
 	return files
 end
 
--- dd's own figures, one line a pass: "33554432 bytes (34 MB, 32 MiB) copied, 2.1 s, 16 MB/s". Of several
--- programs at a time the seconds pass at the same time.
+-- dd's own figures, one line per pass: "33554432 bytes (34 MB, 32 MiB) copied, 2.1 s, 16 MB/s". The seconds
+-- of parallel programs overlap.
 function culprit.dd_result(output)
 	local bytes, seconds = 0, 0
 	local jobs = tonumber(output:match("^(%d+) programs at a time\n") or 1)
@@ -285,9 +284,9 @@ function culprit.dd_result(output)
 	return { bytes = bytes, seconds = seconds, bytes_per_second = bytes / seconds }
 end
 
--- The file that ddw and ddr share: whichever is prepared first writes it. Through the page cache, one
--- request after the other: under direct I/O GlusterFS 10.3 may look a new shard up before its brick has
--- named it, and then asks for ever.
+-- The file that ddw and ddr share: the first of them to be prepared writes it. Written through the page
+-- cache, one request at a time: under direct I/O, GlusterFS 10.3 may look up a new shard before its brick has
+-- named it, and then retries forever.
 function culprit.dd_prepare(ctx, client)
 	local file = culprit.file(ctx, client, "dd")
 	local key = ("%s %d %d"):format(file, ctx.params.per_server * ctx.params.records, ctx.params.jobs or 1)
@@ -300,15 +299,14 @@ end
 -- Parameters of the IOzone workloads.
 culprit.iozone_params = {
 	file   = { default = "32MiB", unit = "bytes", min = "64KiB", max = "1TiB", integer = true,
-	           help = "size of the file; a multiple of the record" },
+	           help = "size of the file; a multiple of 'record'" },
 	record = { default = "16MiB", unit = "bytes", min = "4KiB", max = "16MiB", integer = true,
 	           help = "size of a record; a power of two" },
 	direct = { default = 1, unit = "number", min = 0, max = 1, integer = true,
 	           help = "1: O_DIRECT, which bypasses the client's page cache; 0: for mounts that refuse it" },
 }
 
--- IOzone's command for one of its tests ("0": write and rewrite, "1": read and reread) on a file that is
--- kept (-w).
+-- IOzone's command for one of its tests ("0": write and rewrite, "1": read and reread); keeps the file (-w).
 function culprit.iozone(ctx, file, test)
 	local p = ctx.params
 	local argv = { "iozone", "-i", test, "-w", "-s", p.file // 1024 .. "k", "-r", p.record // 1024 .. "k", "-f", file }
@@ -316,14 +314,14 @@ function culprit.iozone(ctx, file, test)
 	return argv
 end
 
--- For prepare: the run's folder, then the given commands.
+-- For prepare: makes the run's folder, then runs the given commands.
 function culprit.iozone_prepare(ctx, client, ...)
 	if ctx.params.file % ctx.params.record ~= 0 then error("iozone: 'file' must be a multiple of 'record'", 0) end
 	return { culprit.make_folder(ctx, client), ... }
 end
 
--- IOzone's report, one line a pass: kB, record's kB, then kB/s of the first and the second half of the
--- test. A pass that was cut short has fewer columns. 'verb' is "read" or "write".
+-- IOzone's report, one line per pass: kB, record size in kB, then kB/s of the first and the second half of
+-- the test. An interrupted pass has fewer columns. 'verb' is "read" or "write".
 function culprit.iozone_result(output, verb)
 	local n, bytes, first_s, second_s = 0, 0, 0, 0
 	for kb, first, second in output:gmatch("\n%s+(%d+)%s+%d+%s+(%d+)%s+(%d+)%s*\n") do

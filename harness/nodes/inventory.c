@@ -87,8 +87,8 @@ static int check_role(
 		i++;
 	if (!names[i])
 		return luax_complain(src, en->role, e,
-			"node '%s': unknown role '%s'%s; use server, client or outsider",
-			en->name, en->role, near_hint(en->role, names, hint));
+			"node '%s': unknown role '%s'%s; use server, client or outsider", en->name,
+			en->role, near_hint(en->role, names, hint));
 	*role = (enum role)i;
 	return 0;
 }

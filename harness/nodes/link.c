@@ -86,8 +86,8 @@ static int link_pass_on(struct nodeset *set, size_t from, const char *line, stru
 		if (end == at || to >= set->n_link)
 			continue;
 		if (n++ == set->n_link)
-			rc = err_set(e, -EPROTO, "a program names one of %zu others twice in a line",
-				set->n_link);
+			rc = err_set(e, -EPROTO,
+				"a program names one of %zu others twice in a line", set->n_link);
 		else if (set->link[to].node->told == NODE_TOLD_MAX)
 			rc = err_set(e, -EPROTO, "%s does not read its lines: %d are pending",
 				set->link[to].node->name, NODE_TOLD_MAX);

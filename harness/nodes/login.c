@@ -26,8 +26,7 @@ static int import_key(const char *path, ssh_key *key, struct err *e)
 		return err_errno(e, -errno, "cannot use private key '%s'", path);
 	if (st.st_mode & 077)
 		return err_set(e, -EACCES,
-			"private key '%s' is accessible to other users: chmod 600 it",
-			path);
+			"private key '%s' is accessible to other users: chmod 600 it", path);
 	if (ssh_pki_import_privkey_file(path, NULL, login_no_passphrase, NULL, key) != SSH_OK)
 		return err_set(e, -EACCES,
 			"cannot read private key '%s': it is damaged, or has a passphrase (then"

@@ -188,8 +188,8 @@ static int check_specs(const struct node_spec *specs, size_t n, struct err *e)
 			return err_set(e, -EINVAL, "node %zu needs a name and an address", i + 1);
 		for (k = 0; k < i; k++)
 			if (!strcmp(specs[k].name, specs[i].name))
-				return err_set(e, -EINVAL, "two nodes are named '%s'",
-					specs[i].name);
+				return err_set(
+					e, -EINVAL, "two nodes are named '%s'", specs[i].name);
 	}
 	return 0;
 }

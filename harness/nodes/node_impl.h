@@ -87,10 +87,10 @@ struct op {
 	struct op *next;
 	struct node *node;
 	enum op_kind kind;
-	enum op_state state;  /* lock */
-	bool abandoned;       /* lock: the caller has gone; the thread frees */
-	int64_t id;           /* OP_CALL */
-	char *line;           /* OP_CALL, OP_TELL: with its newline; the thread owns it once running */
+	enum op_state state; /* lock */
+	bool abandoned;      /* lock: the caller has gone; the thread frees */
+	int64_t id;          /* OP_CALL */
+	char *line; /* OP_CALL, OP_TELL: with its newline; the thread owns it once running */
 	char *remote, *local; /* OP_FETCH, OP_PUT */
 	int rc;
 	json_t *result;

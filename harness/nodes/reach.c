@@ -117,8 +117,7 @@ static int add_jump(struct way *w, char *text, bool has_own, struct err *e)
 			"ProxyJump",
 			host);
 	if (!rc && w->n == JUMPS_MAX)
-		rc = err_set(
-			e, -ELOOP, "more than %d jump hosts: do they form a loop?", JUMPS_MAX);
+		rc = err_set(e, -ELOOP, "more than %d jump hosts: do they form a loop?", JUMPS_MAX);
 	if (!rc) {
 		spec = spec_from(w, host, &s);
 		/* As in ssh, the default user of a jump host is the caller, not root. */
@@ -143,8 +142,7 @@ static int add_jumps(struct way *w, const char *list, bool first_has_own, struct
 	int rc = 0;
 
 	if (++depth > JUMPS_MAX)
-		rc = err_set(
-			e, -ELOOP, "more than %d jump hosts: do they form a loop?", JUMPS_MAX);
+		rc = err_set(e, -ELOOP, "more than %d jump hosts: do they form a loop?", JUMPS_MAX);
 	for (text = strtok_r(copy, ", ", &rest); text && !rc; text = strtok_r(NULL, ", ", &rest)) {
 		rc = add_jump(w, text, first_has_own, e);
 		first_has_own = false;

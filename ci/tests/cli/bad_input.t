@@ -48,19 +48,19 @@ done
 # Errors that are no text.
 for value in '{}' '' true print 'nil, 0'; do
 	detector "error($value)"
-	check "error($value) says where" refuses 'mine.lua:2: error() was given a .*: give it a text' "${judge[@]}" ./mine.lua
+	check "error($value) says where" refuses 'mine.lua:2: error() was called with a .*: call it with a text' "${judge[@]}" ./mine.lua
 done
 printf 'local t = {}\nerror(t)\n' >scenario.lua
-check "... in a scenario, too, and shows no address" refuses '^culprit run: scenario.lua:2: error() was given a table, which says nothing: give it a text$' run scenario.lua --dry-run
+check "... in a scenario, too, and shows no address" refuses '^culprit run: scenario.lua:2: error() was called with a table: call it with a text$' run scenario.lua --dry-run
 detector 'error("not today")'
 check "a text is shown as it is" refuses 'mine.lua:2: not today; 1 verdict failed$' "${judge[@]}" ./mine.lua
 
 # What is no text.
 printf '\033LuaS\0\1' >compiled.lua
-check "compiled Lua is refused by name" refuses 'compiled.lua: it is compiled Lua; give the source' run compiled.lua --dry-run
-check "... as a detector" refuses 'compiled.lua: it is compiled Lua' "${judge[@]}" ./compiled.lua
+check "compiled Lua is refused by name" refuses 'compiled.lua: this is compiled Lua; use the source' run compiled.lua --dry-run
+check "... as a detector" refuses 'compiled.lua: this is compiled Lua' "${judge[@]}" ./compiled.lua
 printf 'return {\n\0}' >nul.lua
-check "a NUL byte is refused with its line" refuses 'nul.lua:2: there is a NUL byte' run nul.lua --dry-run
+check "a NUL byte is refused with its line" refuses 'nul.lua:2: a NUL byte' run nul.lua --dry-run
 
 # Folders and FIFOs in place of files.
 mkdir folder folder.lua d
@@ -155,7 +155,7 @@ if confined; then
 	sed -i 's/700/100/' large.pl
 	check "... and as much" "$culprit" "${judge[@]}" ./large.pl,time_limit_s=100
 	detector "local s = ('x'):rep(700 << 20)\nreturn {}"
-	check "Lua has 512 MiB" refuses 'mine.lua:2: it used up its 512 MiB of memory' "${judge[@]}" ./mine.lua
+	check "Lua has 512 MiB" refuses 'mine.lua:2: the call used up its 512 MiB of memory' "${judge[@]}" ./mine.lua
 	detector "local s = ('x'):rep(100 << 20)\nreturn {}"
 	check "... which is enough for 100" "$culprit" "${judge[@]}" ./mine.lua
 else

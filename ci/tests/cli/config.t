@@ -54,7 +54,7 @@ check "... and completion" like <(env CULPRIT_CONFIG= "$culprit" complete -- ta)
 check "options that contradict each other" bash -c "echo 'return { table = { tap = true, format = \"csv\" } }' >'$own'; '$culprit' table '$corpus' 2>&1 | grep -q -- '--tap prints tests'"
 check "a command that is no table" refuses ":1: 'table' must be a table of options, not a number" 'return { table = 3 }'
 check "what is no Lua" refuses ":[12]: " 'return {'
-check "what hangs" env CULPRIT_LUA_SECONDS=0.3 bash -c "echo 'while true do end' >'$own'; timeout 100 '$culprit' table '$corpus' 2>&1 | grep -q 'config.lua:1: it used up its'"
+check "what hangs" env CULPRIT_LUA_SECONDS=0.3 bash -c "echo 'while true do end' >'$own'; timeout 100 '$culprit' table '$corpus' 2>&1 | grep -q 'config.lua:1: the call used up its'"
 check "help is given even so" bash -c "'$culprit' table --help | grep -q -- --merge"
 check "a file that is named and not there" bash -c "CULPRIT_CONFIG=nowhere.lua '$culprit' table '$corpus' 2>&1 | grep -q \"cannot open 'nowhere.lua'\""
 check "a folder" bash -c "CULPRIT_CONFIG=home '$culprit' table '$corpus' 2>&1 | grep -q \"cannot read 'home': it is a folder\""

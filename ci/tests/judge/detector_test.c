@@ -109,15 +109,15 @@ static void limits_hold(void **state)
 		int code;
 		const char *says;
 	} hogs[] = {
-		{"while true do end", -ETIMEDOUT, ":3: it used up its 0.5 s of processor time"},
+		{"while true do end", -ETIMEDOUT, ":3: the call used up its 0.5 s of processor time"},
 		{"while true do pcall(function() while true do end end) end", -ETIMEDOUT,
 			":3: it used up"},
 		{"return pcall(function() while true do end end)", -ETIMEDOUT, ":3: it used up"},
 		{"local t = {} for i = 1, 1e12 do t[i] = i end", -E2BIG,
-			":3: it used up its 512 MiB of memory"},
+			":3: the call used up its 512 MiB of memory"},
 		{"local s = 'x' while true do s = s .. s end", -E2BIG,
-			":3: it used up its 512 MiB"},
-		{"local s = ('x'):rep(1 << 30)", -E2BIG, ":3: it used up its 512 MiB"},
+			":3: the call used up its 512 MiB"},
+		{"local s = ('x'):rep(1 << 30)", -E2BIG, ":3: the call used up its 512 MiB"},
 		{"local s = ('x'):rep(1e10)", -EINVAL, ":3: resulting string too large"},
 		{"local t = {} while true do t[#t + 1] = vec.new(1000000) end", -E2BIG,
 			":3: it used up"},

@@ -90,7 +90,7 @@ static void kill_and_limits_hit_all(void **unused)
 	expect("err-fsize", "{ 10, 20 }", "{}", "check inject verify",
 		"can 10; can 20; limit 10; limit 20", "");
 	expect("err-fsize", "{ 10, 20 }", "{ 20 }", "inject verify", "limit 10; limit 20",
-		"a server has ended before it met its limit");
+		"a server ended before it reached its limit");
 }
 
 static void a_partition_is_made_where_packets_arrive(void **unused)
@@ -132,7 +132,7 @@ static void faults_on_storage_need_one(void **unused)
 	for (size_t i = 0; i < 3; i++) {
 		expect(faults[i], "{ 10 }", "{}", "check", "can 10", "");
 		expect(faults[i], "{ 10, 20 }", "{}", "check", "",
-			"s1: 2 server processes share the storage, there must be one");
+			"s1: 2 server processes share the storage, but the fault needs exactly one");
 	}
 }
 
@@ -173,14 +173,14 @@ static void memory_is_taken_where_it_is_the_victims(void **state)
 	} cases[] = {
 		{"bytes = 0, leave = 200e6", "500e6", "9e9", "true", "", ""},
 		{"bytes = 0, leave = 200e6", "200e6", "9e9", "true", "",
-			"s1: has 200 MB of memory available, too little to take some and leave 200 "
+			"s1: has 200 MB of memory available, not enough to take some and leave 200 "
 			"MB"},
 		{"bytes = 400e6, leave = 200e6", "500e6", "9e9", "true", "",
-			"s1: has 500 MB of memory available, too little to take 400 MB and leave "
+			"s1: has 500 MB of memory available, not enough to take 400 MB and leave "
 			"200 MB"},
 		{"bytes = 0, leave = 200e6", "9e9", "9e9", "false", "",
-			"s1: shares its memory with other nodes, so say how many 'bytes' to take, "
-			"or limit it ('culprit lab up --memory')"},
+			"s1: shares its memory with other nodes: set 'bytes', "
+			"or limit its memory ('culprit lab up --memory')"},
 		{"bytes = 100e6, leave = 200e6", "9e9", "9e9", "false", "", ""},
 		/* Nodes that were promised more than the machine has; and a whole machine. */
 		{"bytes = 0, leave = 20e6", "500e6", "540e6", "true", "",

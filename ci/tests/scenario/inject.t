@@ -26,7 +26,7 @@ fault loop 'while true do end'
 run loop >/dev/null 2>&1
 code=$?
 check "an endless loop in inject ends the run, as a mistake in the fault" [ $code = 2 ]
-check "its log names file and line" grep -q 'loop-fault.lua:3: it used up its 1.0 s of processor time' "$tmp/loop/run.log"
+check "its log names file and line" grep -q 'loop-fault.lua:3: the call used up its 1.0 s of processor time' "$tmp/loop/run.log"
 check "what it had begun is undone" gone
 fault pattern 'return (("a"):rep(50)):find(("a*"):rep(40) .. "b")'
 exits "a pattern that does not end" 2 "pattern-fault.lua:3: 'find' does not return.*culprit resume" run pattern

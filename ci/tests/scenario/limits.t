@@ -21,12 +21,12 @@ inventory() {
 
 # The second line of a file, and what is said of it.
 ways=(
-	'while true do end|:2: it used up its 0.3 s of processor time'
-	'pcall(function() while true do end end)|:2: it used up its 0.3 s of processor time'
+	'while true do end|:2: the call used up its 0.3 s of processor time'
+	'pcall(function() while true do end end)|:2: the call used up its 0.3 s of processor time'
 	'local n = (("a"):rep(50)):find(("a*"):rep(40) .. "b")|:2: .find. does not return: stopped after 1.3 s'
-	'local s = ("x"):rep(1e9)|:2: it used up its 512 MiB of memory'
+	'local s = ("x"):rep(1e9)|:2: the call used up its 512 MiB of memory'
 	'local s = ("x"):rep(1e10)|:2: resulting string too large'
-	'local t = {} for i = 1, 1e12 do t[i] = i end|:2: it used up its 512 MiB of memory'
+	'local t = {} for i = 1, 1e12 do t[i] = i end|:2: the call used up its 512 MiB of memory'
 )
 # What is to reach the memory's limit has time to do so on a busy machine.
 seconds() { [[ $1 == *memory ]] && echo 60 || echo 0.3; }

@@ -1,9 +1,9 @@
--- Indicts a server whose mean over the whole run is a multiple of its peers' median: in a recorded run by the times that
--- calls take, in series of your own by every metric. Try it:
+-- Indicts a server whose mean over the whole run is a multiple of its peers' median: of call times in a recorded run, of
+-- every metric in your own series. Try it:
 --
 --     culprit diagnose runs/NAME --detector ./my-detector.lua --evidence
 --     culprit diagnose --csv FILE --detector ./my-detector.lua --evidence
---     culprit rescore runs/NAME --detector ./my-detector.lua         scored against what was injected
+--     culprit rescore runs/NAME --detector ./my-detector.lua         scored against the injected faults
 --
 -- In a scenario: detectors = { "./my-detector.lua", { "./my-detector.lua", factor = 5 } }.
 -- diag/detectors/detector.meta.lua documents runs, vectors and verdicts.

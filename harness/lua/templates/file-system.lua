@@ -1,8 +1,8 @@
--- Describe the file system here: its servers, its clients, and what was tried on which version.
+-- Describe the file system here: its servers, its clients, and which versions you tested.
 --
--- This one is as small as a file system can be: every server offers its storage by sftp, every client mounts all
--- servers by sshfs and puts them together by mergerfs, which places whole files at random. It works as it stands
--- (apt-get install sshfs mergerfs socat):
+-- This is a minimal file system: every server offers its storage by sftp; every client mounts all servers with
+-- sshfs and merges them with mergerfs, which places whole files at random. It works unchanged (apt-get install
+-- sshfs mergerfs socat):
 --     culprit lab up --fs ./my-file-system.lua
 --     culprit doctor
 -- Replace it piece by piece. The manual is harness/fs/README.md; an inventory names the file by its path:
@@ -15,7 +15,7 @@ local function program(p)
 	return (p.cmdline[1] or ""):match("[^/]*$")
 end
 
--- Pids of the processes of a program, perhaps only of those that have this word in their command line.
+-- Pids of the processes of a program, or only of those with this word in their command line.
 local function pids(processes, name, word)
 	local found = {}
 	for _, p in ipairs(processes) do
@@ -26,7 +26,7 @@ local function pids(processes, name, word)
 	return found
 end
 
-local function is_mounted(text, mount) -- text: of /proc/mounts
+local function is_mounted(text, mount) -- text: content of /proc/mounts
 	return text:find(" " .. mount .. " fuse.mergerfs ", 1, true) ~= nil
 end
 
@@ -34,23 +34,24 @@ end
 return {
 	summary = "files of many sftp servers in one folder (sshfs, mergerfs)",
 
-	-- ---- Which processes are the file system's? They are traced, and faults hit those of a server. ----
+	-- ---- Which processes are the file system's? They are traced, and faults act on those of a server.
+	-- ----
 
-	-- Here a process for each connection; socat only starts them.
+	-- Here one process per connection; socat only starts them.
 	server_pids = function(_, processes)
 		return pids(processes, "sftp-server")
 	end,
 
-	-- All that stand between an application and the servers. 'host' is the node of the inventory.
+	-- All processes between an application and the servers. 'host' is the node of the inventory.
 	client_pids = function(host, processes)
 		local all = pids(processes, "mergerfs", host.mount)
 		table.move(pids(processes, "sshfs"), 1, 64, #all + 1, all)
 		return all
 	end,
 
-	-- ---- What is on a host? For inventories that omit storage, service_port and mount. May be left out. ----
+	-- ---- What is on a host? For inventories that omit storage, service_port and mount. Optional. ----
 
-	-- 'run' returns the output of a command on the host, or nil. Ask for facts, change nothing.
+	-- 'run' returns the output of a command on the host, or nil. Only inspect; change nothing.
 	discover = function(host, processes, run)
 		local found = {}
 		if host.role == "server" then
@@ -69,11 +70,11 @@ return {
 		return found
 	end,
 
-	-- Where clients reach a server: sockets are recognised by it.
+	-- The address at which clients reach a server, which identifies its sockets.
 	service = function(host) return host.address, host.service_port end,
 
-	-- A command that ends with 0 on a client only if every server takes part. It has 30 s. Write on each server:
-	-- what is answered from a cache proves nothing. 64 files, drawn at random, miss none of a few servers.
+	-- A command that exits with 0 on a client only if every server works. Limit: 30 s. Write to each server: an
+	-- answer from a cache proves nothing. 64 randomly placed files reach each of a few servers.
 	probe = function(host)
 		return { "sh", "-c", [[set -e
 			d=$(mktemp -d "$1/.culprit-probe.XXXXXX")
@@ -84,35 +85,36 @@ return {
 
 	-- ---- What do errors mean? 'culprit doctor --learn-errnos' finds out. ----
 
-	-- By these an application learns that a server is lost.
+	-- An application gets these errnos when a server is lost.
 	lost_errnos = { "EIO", "ENOTCONN" },
 
-	-- Errno of a server's call -> what an application may see in its place: sftp knows few errors.
+	-- Errno of a server's call -> errnos that an application may see instead: sftp has few error codes.
 	errno_map = { EFBIG = { "EIO", "EPERM" }, ENOSPC = { "EIO", "EPERM" }, EROFS = { "EIO", "EPERM" } },
 
 	-- ---- What can faults and workloads do here? ----
 
-	empty_storage = {}, -- a server starts on a storage without its files; or a string: why it does not
-	cannot = { kill = "nothing starts the process of a connection again" },
-	missing = {}, -- steps of workloads that it lacks: "hard link", "symbolic link", "truncate", "direct I/O"
+	empty_storage = {}, -- a server can start on storage without its files; or a string: why it cannot
+	cannot = { kill = "the process of a connection is not restarted" },
+	missing = {}, -- unsupported steps of workloads: "hard link", "symbolic link", "truncate", "direct I/O"
 
-	-- ---- How does the lab start it? Not needed for hosts of your own. ----
+	-- ---- How does the lab start it? Not needed for your own hosts. ----
 
 	lab = {
-		-- What must be installed: program -> Debian package, or a hint in several words.
+		-- Required programs: program -> Debian package, or a hint of several words.
 		programs = { sshfs = "sshfs", mergerfs = "mergerfs", socat = "socat", ["sftp-server"] = "openssh-sftp-server" },
 		path     = { "/usr/lib/openssh" },
-		layouts  = { { name = "random", summary = "whole files, each on a server drawn at random" } },
+		layouts  = { { name = "random", summary = "whole files, each on a random server" } },
 		params   = { -- culprit lab up --fs ./my-file-system.lua,cache=true
 			cache = { default = false, help = "clients keep data in their page cache" },
 		},
 		port     = PORT,
 
 		-- The functions run as root on the nodes. Order: start_manager on every manager (none here); format, then
-		-- start_server on all servers at once; start_client on all clients at once; ready on each until it is true.
-		-- Each of them may be left out. 'node' is this one; 'lab' has layout, params, servers, clients, managers.
+		-- start_server on all servers in parallel; start_client on all clients in parallel; ready on each client
+		-- until it is true. All are optional. 'node' is the current node; 'lab' has layout, params, servers,
+		-- clients, managers.
 
-		-- Returns when the server serves.
+		-- Returns when the server is ready.
 		start_server = function(node)
 			node:spawn("server", { "socat", ("TCP-LISTEN:%d,reuseaddr,fork"):format(PORT),
 			                       ("EXEC:sftp-server -d %s,nofork"):format(node.storage) })
@@ -137,9 +139,9 @@ return {
 			                       table.concat(folders, ":"), node.mount })
 		end,
 
-		-- True, or nil and what is missing. culprit asks again for 60 s.
+		-- True, or nil and what is missing. culprit repeats the call for up to 60 s.
 		ready = function(node)
-			if not is_mounted(node:read("/proc/mounts") or "", node.mount) then return nil, "it is not mounted" end
+			if not is_mounted(node:read("/proc/mounts") or "", node.mount) then return nil, "not mounted" end
 			return true
 		end,
 	},

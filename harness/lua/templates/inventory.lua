@@ -1,6 +1,6 @@
 -- The hosts of your cluster. Fill in, then check them all:  culprit doctor --inventory THIS-FILE
--- harness/nodes/README.md lists all keys. What is left out is looked up: ports, users, keys and jump hosts
--- in your SSH configuration, bricks and mounts on the hosts.
+-- harness/nodes/README.md lists all keys. Missing values are detected: ports, users, keys and jump hosts from
+-- your SSH configuration, bricks and mounts on the hosts.
 
 ---@type culprit.Inventory
 return {

@@ -1,8 +1,8 @@
--- Describe here which application this workload stands for.
+-- Describe here which application this workload represents.
 
 ---@type culprit.Workload
 return {
-	summary = "every client writes small files, one after the other",
+	summary = "every client writes small files one by one",
 
 	params = {
 		size = { default = "64KiB", unit = "bytes", min = "1B", max = "64MiB", help = "bytes in a file" },
@@ -12,7 +12,7 @@ return {
 	needs = { "dd", "mkdir" },
 	packages = { dd = "coreutils", mkdir = "coreutils" },
 
-	-- Returns commands that run on a client once, in order, before the first cell.
+	-- Returns commands that run in order on each client, once, before the first cell.
 	prepare = function(ctx, client)
 		return { { "mkdir", "-p", client.mount .. "/" .. ctx.run } }
 	end,
@@ -27,10 +27,10 @@ return {
 		}
 	end,
 
-	-- Turns the program's output into figures, which are kept with the run.
+	-- Extracts figures from the program's output; they are kept with the run.
 	result = function(output)
 		local files = select(2, output:gsub("copied", ""))
-		if files == 0 then return nil, "no file was written" end
+		if files == 0 then return nil, "no files were written" end
 		return { files = files }
 	end,
 }
