@@ -26,7 +26,7 @@ int bulk_read(lua_State *L, int index, const struct luax_source *src, const stru
 	lua_settop(L, top);
 	if (!rc && above > 0 && header >= above)
 		rc = luax_complain(src, "header", e,
-			"%s: a 'header' is shorter than what is 'above' %.0f bytes", where, above);
+			"%s: 'header' must not be larger than 'above' (%.0f bytes)", where, above);
 	if (!rc && kind >= 0 && (!p->call.n || !p->check[0].n))
 		rc = luax_complain(src, "kind", e,
 			"%s: 'kind' is a value of messages.kind, and needs that and "

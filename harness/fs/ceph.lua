@@ -1,5 +1,5 @@
--- Ceph: BlueStore OSDs on raw devices are the servers, ceph-fuse mounts of CephFS the clients. ceph.md says
--- what was tried.
+-- Ceph: BlueStore OSDs on raw devices are the servers, ceph-fuse mounts of CephFS the clients. Tests:
+-- ceph.md.
 
 local function program(p)
 	return (p.cmdline[1] or ""):match("[^/]*$")
@@ -13,14 +13,14 @@ local function option(p, long, short)
 	end
 end
 
--- The number of an OSD as text, or nil. systemd starts them as 'ceph-osd -f --cluster ceph --id 3'; packages
--- of containers use '-n osd.3'.
+-- The number of an OSD as text, or nil. systemd runs 'ceph-osd -f --cluster ceph --id 3'; container packages
+-- use '-n osd.3'.
 local function osd_id(p)
 	local name = option(p, "--name", "-n")
 	return option(p, "--id", "-i") or name and name:match("^osd%.(%d+)$")
 end
 
--- The OSD's folder, where 'block' is a link to its device.
+-- The OSD's folder, in which 'block' is a link to its device.
 local function osd_folder(p)
 	local id = osd_id(p)
 	local cluster = option(p, "--cluster") or "ceph"
@@ -37,7 +37,7 @@ local function osd(p, run)
 	return found
 end
 
-local function unescape(text) -- of /proc/mounts
+local function unescape(text) -- a field of /proc/mounts
 	return (text:gsub("\\(%d%d%d)", function(octal) return string.char(tonumber(octal, 8)) end))
 end
 
@@ -49,9 +49,9 @@ local function mounted_by(p, mount)
 	return false
 end
 
--- Reads one block of each of 256 objects of an empty file, past the client's cache. CRUSH spreads the objects
--- over the OSDs: all of ten take part but for a probability of 2e-11, of thirty for one of 0.5 %. The objects do
--- not exist: the OSDs answer that from memory, and nothing is written to their disks.
+-- Reads one block of each of 256 objects of an empty file, bypassing the client's cache. CRUSH spreads the
+-- objects over the OSDs: the probability that one OSD gets none is 2e-11 with ten OSDs and 0.5 % with thirty.
+-- The objects do not exist: the OSDs answer from memory, and nothing is written to their disks.
 local PROBE = [[
 import mmap, os, sys
 path = "%s/.culprit-probe.%s.%d" % (sys.argv[1], sys.argv[2], os.getpid())
@@ -73,8 +73,8 @@ unit = int(sys.argv[2])
 os.setxattr(sys.argv[1], "ceph.dir.layout", b"stripe_unit=%d stripe_count=1 object_size=%d" % (unit, unit))
 ]]
 
--- The lab. Manager m1 runs a monitor, an MDS, and osd.0 for metadata, whose store is in memory. Server N runs
--- osd.N. No node runs a manager daemon (ceph-mgr): nothing moves data about.
+-- The lab. Manager m1 runs a monitor, an MDS, and osd.0 for metadata with its store in memory. Server N runs
+-- osd.N. No node runs ceph-mgr, so data is never rebalanced.
 
 local function folder(kind, id)
 	return ("/var/lib/ceph/%s/ceph-%s"):format(kind, id)
@@ -84,11 +84,11 @@ local function uuid(number)
 	return ("c0ffee00-0000-4000-8000-%012d"):format(number)
 end
 
--- The defaults but for the two sizes: a write-ahead log of 256 MB would not fit into the file for it.
+-- Defaults except for the two sizes: a write-ahead log of 256 MB would not fit into its file.
 local ROCKSDB = "compression=kNoCompression,max_write_buffer_number=4,min_write_buffer_number_to_merge=1,"
 	.. "recycle_log_file_num=4,writable_file_max_buffer_size=0,write_buffer_size=16777216,max_total_wal_size=67108864"
 
--- Objects are not read ahead, cached or written twice by the OSD, so that requests reach the disk once.
+-- The OSD does not read ahead, cache objects or write them twice, so each request reaches the disk once.
 local function conf(lab)
 	return ([[
 [global]
@@ -140,15 +140,15 @@ client_oc_size = 32M
 ]]):format(uuid(0), lab.managers[1].address, ROCKSDB)
 end
 
--- Placement groups: a power of two, at least 16 for each server, so that no server has more than one group
--- more than another.
+-- Placement groups: a power of two, at least 16 per server, so that the servers' counts differ by at most
+-- one.
 local function groups(lab)
 	local n = 16
 	while n < 16 * #lab.servers do n = n * 2 end
 	return n
 end
 
--- The monitor's commands, in one session of 'ceph': each start of it costs a third of a second.
+-- All of the monitor's commands in one session of 'ceph': each start of it takes a third of a second.
 local function commands(lab)
 	local list = { "osd set noout", "osd set noscrub", "osd set nodeep-scrub", "osd set nodown",
 	               "osd new " .. uuid(0), "osd crush add osd.0 1 root=metadata host=m1",
@@ -169,7 +169,7 @@ local function commands(lab)
 	return table.concat(list, "\n") .. "\n"
 end
 
--- Starts a daemon that stays in the foreground, under its usual command line.
+-- Starts a daemon in the foreground, with its usual command line.
 local function daemon(node, lab, kind, id)
 	local path = node:write("ceph.conf", conf(lab))
 	local argv = { "ceph-" .. kind, "-f", "-c", path, "--id", id }
@@ -177,7 +177,7 @@ local function daemon(node, lab, kind, id)
 	node:spawn(kind, argv)
 end
 
--- Waits until the daemon's log says so.
+-- Waits until the daemon's log contains the text.
 local function await(node, log, text)
 	node:wait(60, ("'%s' in %s.log"):format(text, log), function()
 		return (node:read(("%s/log/%s.log"):format(node.dir, log)) or ""):find(text, 1, true) ~= nil
@@ -231,8 +231,8 @@ return {
 	summary = "Ceph (BlueStore OSDs, CephFS by ceph-fuse)",
 	storage = "device",
 
-	-- The OSDs or mounts on the host. A server's storage is the link 'block' in its OSD's folder: it leads to the
-	-- device, and its path names the OSD.
+	-- The OSDs or mounts on the host. A server's storage is the link 'block' in its OSD's folder: the link leads
+	-- to the device, and its path names the OSD.
 	discover = function(host, processes, run)
 		local found = {}
 		if host.role == "server" then
@@ -257,7 +257,7 @@ return {
 		return found
 	end,
 
-	-- The OSD whose folder the storage lies in, or else all OSDs of the host.
+	-- The OSD whose folder contains the storage, otherwise all OSDs of the host.
 	server_pids = function(host, processes)
 		local all, mine = {}, {}
 		for _, p in ipairs(processes) do
@@ -279,24 +279,24 @@ return {
 
 	probe = probe,
 
-	-- An OSD takes ports from 6800 on as it finds them free, others after each restart.
+	-- An OSD takes free ports from 6800 up, different ones after each restart.
 	service = function(host) return host.address end,
 
-	-- Tested with one OSD SIGKILLed, stopped, and out of descriptors: an application's call waits until the OSD is
-	-- back, however long that takes.
+	-- Tested with one OSD killed by SIGKILL, stopped, and out of descriptors: an application's call waits until
+	-- the OSD is back, however long that takes.
 	lost_errnos = {},
 	errno_map = {},
 
-	empty_storage = "an OSD keeps its identity and its index on its device, and does not start without them",
+	empty_storage = "an OSD does not start without the identity and index on its device",
 	cannot = {
 		["err-fsize"] = "an OSD writes to a device, to which RLIMIT_FSIZE does not apply",
-		["err-remount"] = "an OSD's device has no file system that could turn read-only",
+		["err-remount"] = "an OSD's device has no file system that could become read-only",
 	},
 
 	lab = {
 		programs = { ["ceph-mon"] = "ceph-mon", ["ceph-osd"] = "ceph-osd", ["ceph-mds"] = "ceph-mds",
 		             ["ceph-fuse"] = "ceph-fuse", ceph = "ceph-common", monmaptool = "ceph-base", python3 = "python3" },
-		layouts = { { name = "objects", summary = "every file in objects, each on one server" } },
+		layouts = { { name = "objects", summary = "every file is split into objects, each on one server" } },
 		params = {
 			object = { default = "1MiB", unit = "bytes", min = "64KiB", max = "64MiB", integer = true,
 			           help = "bytes of a file in one object; a multiple of 64 KiB" },

@@ -1,5 +1,5 @@
 /*
- * Completes a host that the inventory describes in part, from what was found on it.
+ * Fills gaps in a host's inventory entry with facts detected on the host.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -21,7 +21,7 @@ static bool fits(const struct host *h, const char *volume, const json_t *one)
 {
 	json_int_t port = jget_int(one, "service_port");
 
-	/* An unknown volume (volume files made by hand) fits any. */
+	/* An unknown volume (volume files made by hand) matches any. */
 	if (volume && jget_text(one, "volume") && !complete_same(volume, one, "volume"))
 		return false;
 	if (h->role == ROLE_CLIENT)
@@ -30,7 +30,7 @@ static bool fits(const struct host *h, const char *volume, const json_t *one)
 		(!h->service_port || !port || port == h->service_port);
 }
 
-/* Would both fill in the same? A server of several volumes is found once for each. */
+/* Would both fill in the same values? A server of several volumes is found once per volume. */
 static bool is_equal(const struct host *h, const json_t *a, const json_t *b)
 {
 	const char *const client[] = {"mount", NULL},
@@ -74,7 +74,7 @@ static void describe_all(const json_t *found, char *buf, size_t size)
 	}
 }
 
-/* The port at which the host would serve if the inventory gave 'service_port'; -errno. */
+/* The port at which the host would serve if the inventory set 'service_port'; or -errno. */
 static int port_with(struct fs *fs, const struct host *h, unsigned service_port)
 {
 	struct host copy = *h;
@@ -91,8 +91,8 @@ static int port_with(struct fs *fs, const struct host *h, unsigned service_port)
 	return rc ? rc : port;
 }
 
-/* Does the adapter's 'service' go by the inventory's port? Not if it knows one without, or if there
- * is none with it either. */
+/* Does the adapter's 'service' depend on the inventory's port? No, if it returns a port without
+ * it, or no port even with it. */
 static bool needs_port(struct fs *fs, const struct host *h)
 {
 	return port_with(fs, h, 0) <= 0 && port_with(fs, h, 1) != 0;
@@ -107,7 +107,7 @@ bool fs_complete_already(struct fs *fs, const struct host *h)
 	}
 }
 
-/* Fills in what 'h' lacks, all or nothing. */
+/* Fills in the missing values of 'h', all or none. */
 static int complete_take(struct fs *fs, struct host *h, const json_t *one, struct err *e)
 {
 	const bool client = h->role == ROLE_CLIENT;
@@ -117,11 +117,11 @@ static int complete_take(struct fs *fs, struct host *h, const json_t *one, struc
 
 	fs_describe(one, all, sizeof(all));
 	if (!place && (client || !h->storage))
-		return err_set(e, -ENOENT, "%s: cannot tell where %s %s; give '%s'", h->ssh.name,
+		return err_set(e, -ENOENT, "%s: cannot find where %s %s; set '%s'", h->ssh.name,
 			all, client ? "is mounted" : "keeps its data",
 			client ? "mount" : "storage");
 	if (!client && !h->service_port && (port < 1 || port > 65535) && needs_port(fs, h))
-		return err_set(e, -ENOENT, "%s: cannot tell where %s listens; give 'service_port'",
+		return err_set(e, -ENOENT, "%s: cannot find where %s listens; set 'service_port'",
 			h->ssh.name, all);
 	if (!*to)
 		*to = alloc_copy(place);
@@ -151,8 +151,7 @@ int fs_complete(
 		return complete_take(fs, h, one, e);
 	describe_all(found, all, sizeof(all));
 	if (n)
-		return err_set(e, -ENOTUNIQ,
-			"%s: there are several to choose from; give %s, or file_system.volume: %s",
+		return err_set(e, -ENOTUNIQ, "%s: several match; set %s or file_system.volume: %s",
 			h->ssh.name, h->role == ROLE_CLIENT ? "'mount'" : "'storage'", all);
 	return err_set(e, -ENOENT,
 		"%s: no %s of the file system was found there%s%s%s (found: %s); start it, or "

@@ -25,8 +25,8 @@ static void facts_join(const char *const names[], char *buf, size_t size)
 		n += (size_t)snprintf(buf + n, size - n, "%s'%s'", n ? ", " : "", *names);
 }
 
-/* The list of texts at 'key' of the table at 'index'; NULL if there is none, or it is empty.
- * 'names' (may be NULL): the only ones that may be in it. */
+/* The list of strings at 'key' of the table at 'index'; NULL if it is missing or empty. 'names'
+ * (may be NULL): the allowed strings. */
 static int read_list(lua_State *L, int index, const char *key, const char *const names[],
 	const struct luax_source *src, json_t **out, struct err *e)
 {
@@ -52,7 +52,7 @@ static int read_list(lua_State *L, int index, const char *key, const char *const
 		else if (names && !is_one_of(text, names)) {
 			facts_join(names, known, sizeof(known));
 			rc = luax_complain(src, text, e,
-				"file system: '%s' knows no '%s'%s; there are %s", key, text,
+				"file system: '%s' has no '%s'%s; there are %s", key, text,
 				near_hint(text, names, hint), known);
 		}
 	}
@@ -81,7 +81,7 @@ static int read_storage(
 	return rc;
 }
 
-/* The table at 'index', or a reason in its place. */
+/* The table at 'index', or a string with a reason instead. */
 static int read_empty(
 	lua_State *L, int index, const struct luax_source *src, json_t *facts, struct err *e)
 {
@@ -130,7 +130,7 @@ static char **fault_names(void)
 	return names;
 }
 
-/* A fault is one of culprit's own, or a user's file, which is known by its name alone. */
+/* A fault is one of culprit's own, or a user's file, which is identified by its name only. */
 static int check_fault(
 	const char *name, const char *const own[], const struct luax_source *src, struct err *e)
 {
@@ -139,7 +139,7 @@ static int check_fault(
 	if ((library_is_path(name) && !strchr(name, '/')) || is_one_of(name, own))
 		return 0;
 	return luax_complain(src, name, e,
-		"file system: 'cannot' names no fault by '%s'%s; a fault in a file of yours is "
+		"file system: 'cannot': there is no fault '%s'%s; a fault in your own file is "
 		"\"NAME.lua\"",
 		name, near_hint(name, own, hint));
 }

@@ -114,7 +114,7 @@ static void push_host(lua_State *L, const struct host *h)
 	lua_setfield(L, -2, "service_port");
 }
 
-/* Calls the function below its 'nargs' arguments and takes its one result; clears the stack. */
+/* Calls the function below its 'nargs' arguments and returns its one result; clears the stack. */
 static int fs_ask(struct fs *fs, int nargs, json_t **answer, struct err *e)
 {
 	int rc = luax_call(fs->L, nargs, 1, e);
@@ -125,7 +125,7 @@ static int fs_ask(struct fs *fs, int nargs, json_t **answer, struct err *e)
 	return rc;
 }
 
-/* An empty Lua table is an empty array. */
+/* An empty Lua table counts as an empty array. */
 static json_t *as_type(json_t *v, json_type type)
 {
 	if (v && json_typeof(v) == type)
@@ -158,8 +158,8 @@ static bool has_number(const json_t *pids, json_int_t pid)
 	return false;
 }
 
-/* Leaves out each process that is a descendant of another one: tracers and faults find it by
- * themselves, and it may have come with a client. The fingerprint must not change with it. */
+/* Removes each process that is a descendant of another one: tracers and faults find descendants
+ * themselves. A descendant may exist only for a client, and must not change the fingerprint. */
 static json_t *without_descendants(const json_t *pids, const json_t *processes)
 {
 	json_t *kept = json_array(), *value;
@@ -205,7 +205,7 @@ int fs_pids(struct fs *fs, const struct host *host, const json_t *processes, jso
 	return rc;
 }
 
-/* run(argv), for the adapter: what the command printed, or nil. */
+/* run(argv) for the adapter: returns the command's output, or nil. */
 static int run_there(lua_State *L)
 {
 	struct node *node = lua_touserdata(L, lua_upvalueindex(1));
@@ -278,7 +278,7 @@ int fs_service(
 				server->ssh.name);
 		if (!rc) {
 			at = lua_tostring(L, -2);
-			number = lua_tointeger(L, -1); /* nil: 0 */
+			number = lua_tointeger(L, -1); /* nil becomes 0 */
 		}
 	}
 	if (!rc && (number < 0 || number > 65535))

@@ -1,5 +1,5 @@
--- GlusterFS: servers run one glusterfsd process per brick, clients one glusterfs process per mount. Both
--- are the same executable; argv[0] tells them apart.
+-- GlusterFS: servers run one glusterfsd process per brick, clients one glusterfs process per mount. Both are
+-- the same executable; argv[0] distinguishes them.
 
 local function program(p)
 	return (p.cmdline[1] or ""):match("[^/]*$")
@@ -29,8 +29,8 @@ local function listening(pid, run)
 	return ports
 end
 
--- If glusterd started the brick, its command line has all values. If it was started with -f FILE, the
--- volume file has them.
+-- If glusterd started the brick, its command line has all values. If it was started with -f FILE, the volume
+-- file has them.
 local function brick(p, run)
 	local found = { pid = p.pid, storage = option(p, "--brick-name"), how = "command line" }
 	local id, file = option(p, "--volfile-id"), option(p, "-f") or option(p, "--volfile")
@@ -50,7 +50,7 @@ local function brick(p, run)
 	return found
 end
 
-local function unescape(text) -- of /proc/mounts
+local function unescape(text) -- a field of /proc/mounts
 	return (text:gsub("\\(%d%d%d)", function(octal) return string.char(tonumber(octal, 8)) end))
 end
 
@@ -108,7 +108,7 @@ local function client_volume(lab)
 	return table.concat(text, "\n")
 end
 
-local complaint = "^%[.*%] [EC] %[" -- a line of GlusterFS's log of level error or critical
+local complaint = "^%[.*%] [EC] %[" -- a line of GlusterFS's log with level error or critical
 
 ---@type culprit.FileSystem
 return {
@@ -140,8 +140,8 @@ return {
 		return found
 	end,
 
-	-- The bricks whose command line names the storage folder (--brick-name, set by glusterd), or else all
-	-- bricks.
+	-- The bricks whose command line names the storage folder (--brick-name, set by glusterd), otherwise
+	-- all bricks.
 	server_pids = function(host, processes)
 		local all, mine = {}, {}
 		for _, p in ipairs(processes) do
@@ -155,8 +155,8 @@ return {
 		return #mine > 0 and mine or all
 	end,
 
-	-- File names are hashed over the bricks. With 64 files, each of ten bricks gets one with a probability of
-	-- 99 %.
+	-- File names are hashed over the bricks. With 64 files, all of ten bricks get at least one with a
+	-- probability of 99 %.
 	probe = function(host)
 		return { "sh", "-c", [[set -e
 			d=$(mktemp -d "$1/.culprit-probe.XXXXXX")
@@ -176,29 +176,28 @@ return {
 		return pids
 	end,
 
-	-- Clients connect to a brick at its host's address and service_port, and to nothing else.
+	-- Clients connect only to a brick's host address and service_port.
 	service = function(host) return host.address, host.service_port end,
 
-	-- Tested with 10.3, distribute, FUSE, one brick SIGKILLed, stopped, or out of address space: a call that
-	-- needs a brick without a connection fails with ENOTCONN at once, until the brick is back. The other
-	-- errnos did not occur; the kernel may return them for a connection, and client xlators pass them on. With
-	-- a stopped brick no call fails at first: calls wait for network.ping-timeout (42 s), then get ENOTCONN.
+	-- Tested with 10.3, distribute, FUSE, and one brick killed by SIGKILL, stopped, or out of address space: a
+	-- call that needs a brick without a connection fails with ENOTCONN at once, until the brick is back. The
+	-- other errnos did not occur; the kernel may return them for a connection, and client xlators pass them
+	-- on. With a stopped brick, calls first wait for network.ping-timeout (42 s), then get ENOTCONN.
 	lost_errnos = { "ENOTCONN", "ECONNREFUSED", "ECONNRESET", "ECONNABORTED", "ETIMEDOUT", "EHOSTUNREACH",
 	                "ENETUNREACH", "EPIPE" },
 
 	-- Tested in the same way: EROFS, EMFILE, ENOSPC, EFBIG and EINVAL of a brick reach the application
-	-- unchanged. A brick without memory (ENOMEM) drops the connection instead: a lost server, not a propagated
-	-- error.
+	-- unchanged. A brick without memory (ENOMEM) drops the connection instead, which looks like a lost server.
 	errno_map = {},
 
-	-- GlusterFS makes a folder for two first bytes of its files' ids when it needs it: with one inode free it makes
+	-- GlusterFS makes a folder for the first two bytes of its files' ids on demand: with one free inode it makes
 	-- the file, fails to make the folder (ENOSPC), and removes the file again.
 	empty_storage = { prune = ".glusterfs/*/*", inodes_of_file = 2 },
 
-	-- ONC RPC (RFC 5531) over TCP: a record mark of 4 bytes, whose highest bit ends the record, then xid, kind, and
-	-- of calls the RPC version 2, program, version and procedure. Program 1298437 is the file operations'; the
-	-- others are the handshake's and its pings', and what a server tells its clients. The header of an answer
-	-- names no procedure.
+	-- ONC RPC (RFC 5531) over TCP: a record mark of 4 bytes, whose highest bit ends the record; then xid and kind;
+	-- in calls also RPC version 2, program, version and procedure. Program 1298437 carries file operations; the
+	-- others carry the handshake, its pings, and notifications from servers to clients. The header of an answer has
+	-- no procedure.
 	messages = {
 		length     = { offset = 0, size = 4, big = true, mask = 0x7fffffff, add = 4 },
 		last       = { offset = 0, size = 4, big = true, mask = 0x80000000 },
@@ -241,16 +240,16 @@ return {
 	lab = {
 		programs = { glusterfs = "glusterfs-client", glusterfsd = "glusterfs-server" },
 		layouts  = {
-			{ name = "distribute", summary = "files in pieces of 4 MB, each on one server, by hash" },
-			{ name = "disperse", servers = 3, summary = "every stripe over all servers, one of them redundant" },
+			{ name = "distribute", summary = "files are split into pieces of 4 MB, each on one server, by hash" },
+			{ name = "disperse", servers = 3, summary = "stripes over all servers, one of them redundant" },
 		},
 		params   = {
-			direct = { default = false, help = "bypass the clients' page cache also for programs that do not ask for "
-				.. "O_DIRECT; their requests then go one at a time" },
+			direct = { default = false, help = "bypass the clients' page cache even for programs that do not use "
+				.. "O_DIRECT; their requests are then sequential" },
 		},
 		port     = port,
 
-		-- It forks into the background; the foreground process ends when the brick listens.
+		-- glusterfsd forks into the background; its foreground process ends when the brick listens.
 		start_server = function(node)
 			local log = node.dir .. "/log/brick.log"
 			node:run({ "mkdir", "-p", "/run/gluster", "/var/log/glusterfs" })
@@ -258,8 +257,9 @@ return {
 				{ log = log, complaint = complaint })
 		end,
 
-		-- With "disable" the requests of one O_DIRECT call go out in parallel, so that a record reaches all servers
-		-- at once, as in Kasick et al. 2009. With "enable" they go one after another, 128 KB at a time.
+		-- With "disable" the requests of one O_DIRECT call are sent in parallel, so that a record reaches all
+		-- servers at the same time, as in Kasick et al. 2009. With "enable" they are sent sequentially, 128 KB at a
+		-- time.
 		start_client = function(node, lab)
 			local log = node.dir .. "/log/client.log"
 			node:run({ "mkdir", "-p", "/run/gluster", "/var/log/glusterfs" })

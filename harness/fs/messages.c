@@ -1,5 +1,5 @@
 /*
- * 'messages' and 'layers' of a file system's Lua file: harness/fs/README.md says what they mean.
+ * Reads 'messages' and 'layers' of a file system's Lua file; harness/fs/README.md defines them.
  */
 #include "harness/fs/messages.h"
 
@@ -15,7 +15,7 @@ enum { NAMES = 4096 };
 
 static const char where[] = "file system: messages";
 
-/* What a field's table has, as read. */
+/* A field's table as read. */
 struct raw {
 	long offset, size;
 	bool big;
@@ -32,7 +32,7 @@ static int make_field(const struct luax_source *src, const char *key, const stru
 			src, key, e, "%s: the 'size' of '%s' must be 1, 2, 4 or 8", where, key);
 	if (r->offset + r->size > FLOW_HEADER)
 		return luax_complain(src, key, e,
-			"%s: '%s' ends at byte %ld; only a message's first %d can be looked at",
+			"%s: '%s' ends at byte %ld; only a message's first %d bytes are recorded",
 			where, key, r->offset + r->size, FLOW_HEADER);
 	*out = (struct flow_field){.offset = (uint8_t)r->offset,
 		.size = (uint8_t)r->size,
@@ -42,8 +42,8 @@ static int make_field(const struct luax_source *src, const char *key, const stru
 	return 0;
 }
 
-/* The table on top of the stack. 'more' (may be NULL): further keys that it may have, ended by
- * NULL; their values are not examined. */
+/* Reads the table on top of the stack. 'more' (may be NULL): further allowed keys,
+ * NULL-terminated, whose values are not checked. */
 static int read_field(lua_State *L, const struct luax_source *src, const char *key,
 	const char *const *more, struct flow_field *out, struct err *e)
 {
@@ -91,7 +91,7 @@ static int read_values(lua_State *L, const struct luax_source *src, const char *
 			      key, FLOW_VALUES);
 }
 
-/* A field of its own at 'key' of the table at 'index'; left alone if there is none. */
+/* Reads one field at 'key' of the table at 'index'; unchanged if the key is missing. */
 static int messages_read_one(lua_State *L, int index, const struct luax_source *src,
 	const char *key, struct flow_field *out, struct err *e)
 {
@@ -103,7 +103,7 @@ static int messages_read_one(lua_State *L, int index, const struct luax_source *
 	return rc;
 }
 
-/* One field, or a list of fields that are added up. */
+/* Reads one field, or a list of fields that are added up. */
 static int read_length(lua_State *L, int index, const struct luax_source *src,
 	struct flow_protocol *out, struct err *e)
 {
@@ -157,7 +157,7 @@ static int read_check(lua_State *L, int index, const struct luax_source *src, co
 	return rc;
 }
 
-/* The table on top of the stack: number -> name. */
+/* Reads the table on top of the stack: number -> name. */
 static int add_names(lua_State *L, const struct luax_source *src, uint32_t program,
 	struct flow_protocol *out, struct err *e)
 {
@@ -201,7 +201,7 @@ static uint8_t end_of(const struct flow_field *f)
 	return f->size ? (uint8_t)(f->offset + f->size) : 0;
 }
 
-/* Bytes that must be known of every message. */
+/* Checks that the fields needed for every message are given. */
 static void messages_measure(struct flow_protocol *p)
 {
 	const struct flow_field *const all[] = {&p->length[0], &p->length[1], &p->length[2],
@@ -246,7 +246,7 @@ static int read_messages(
 	return rc;
 }
 
-/* { name = source }: the table on top of the stack, in the order of sources. */
+/* Reads { name = source } from the table on top of the stack, sorted by source. */
 static int read_layers(
 	lua_State *L, const struct luax_source *src, struct flow_protocol *out, struct err *e)
 {
@@ -270,8 +270,8 @@ static int read_layers(
 			if (!strcmp(names[source], from))
 				break;
 		if (!rc && source == LAYER_SOURCES)
-			rc = luax_complain(src, from, e, "%s: nothing is measured from '%s'%s",
-				what, from, near_hint(from, names, hint));
+			rc = luax_complain(src, from, e, "%s: '%s' cannot be measured%s", what,
+				from, near_hint(from, names, hint));
 		if (!rc) {
 			out->layers[out->n_layers].name = alloc_copy(name);
 			out->layers[out->n_layers++].source = (enum flow_source)source;
@@ -283,7 +283,7 @@ static int read_layers(
 	return rc;
 }
 
-/* Layers of a file system that names none. */
+/* Layers of a file system that defines no layers. */
 static void default_layers(struct flow_protocol *out)
 {
 	for (; out->n_layers < LAYER_SOURCES; out->n_layers++) {

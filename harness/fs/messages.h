@@ -6,7 +6,7 @@
 #include "harness/lua/luax.h"
 
 /* Reads 'messages' and 'layers' of the adapter's table at 'index'. '*out' (the caller calls
- * flow_protocol_clear) is all zero if it describes no messages: id.size is 0 then. */
+ * flow_protocol_clear) is all zeros, with id.size 0, if the table describes no messages. */
 int messages_read(lua_State *L, int index, const struct luax_source *src, struct flow_protocol *out,
 	struct err *e);
 

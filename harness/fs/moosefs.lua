@@ -1,7 +1,8 @@
 -- MooseFS: chunkservers keep data and are the servers; the master keeps metadata and is not in the inventory;
--- clients run mfsmount. harness/fs/moosefs.md says what was tried.
+-- clients run mfsmount. Tests: harness/fs/moosefs.md.
 
--- mfsmount writes "mfsmount (mounted on: /mnt/fs)" over its command line, so programs are told by their comm.
+-- mfsmount overwrites its command line with "mfsmount (mounted on: /mnt/fs)", so programs are identified by
+-- comm.
 local function has_word(p, word)
 	for _, w in ipairs(p.cmdline) do
 		if w == word then return true end
@@ -14,8 +15,8 @@ local function setting(text, key)
 	return (text or ""):match("^%s*" .. key .. "%s*=%s*(%S+)") or (text or ""):match("\n%s*" .. key .. "%s*=%s*(%S+)")
 end
 
--- The file behind -c, and mfshdd.cfg that it names. A chunkserver may have several storage folders: then the
--- inventory must say which is meant.
+-- The file given with -c, and the mfshdd.cfg that it names. A chunkserver may have several storage folders:
+-- then the inventory must give one.
 local function chunkserver(p, run)
 	local file = "/etc/mfs/mfschunkserver.cfg"
 	for i, word in ipairs(p.cmdline) do
@@ -33,7 +34,7 @@ local function chunkserver(p, run)
 	return found
 end
 
-local function unescape(text) -- of /proc/mounts
+local function unescape(text) -- a field of /proc/mounts
 	return (text:gsub("\\(%d%d%d)", function(octal) return string.char(tonumber(octal, 8)) end))
 end
 
@@ -57,7 +58,7 @@ NICE_LEVEL = 0
 ATIME_MODE = 4
 ]]
 
--- Without background tests of chunks, and writing zeros as they come: a disk gets what clients send.
+-- No background tests of chunks, and zeros are written: the disk gets exactly the clients' writes.
 local CHUNKSERVER = [[
 WORKING_USER = root
 WORKING_GROUP = root
@@ -112,7 +113,7 @@ return {
 		return pids
 	end,
 
-	-- Each new file has a chunk of its own, on the chunkservers in turn.
+	-- Each new file has a separate chunk, on the chunkservers in turn.
 	probe = function(host)
 		return { "sh", "-c", [[set -e
 			d=$(mktemp -d "$1/.culprit-probe.XXXXXX")
@@ -123,21 +124,22 @@ return {
 
 	service = function(host) return host.address, host.service_port end,
 
-	-- Clients write back: a write succeeds, and fsync or close fails. EIO: no answer; ENXIO: no server has the chunk.
+	-- Clients write back: the write succeeds, and fsync or close fails. EIO: no answer; ENXIO: no server has the
+	-- chunk.
 	lost_errnos = { "EIO", "ENXIO" },
 
-	-- A server's failed write becomes the loss of a chunk.
+	-- A failed write of a server becomes the loss of a chunk.
 	errno_map = { EFBIG = { "ENXIO", "EIO" }, ENOSPC = { "ENXIO", "EIO", "ENOSPC" }, EROFS = { "ENXIO", "EIO" } },
 
 	lab = {
 		programs = { mfsmaster = "moosefs-master", mfschunkserver = "moosefs-chunkserver", mfsmount = "moosefs-client",
 		             mfssetgoal = "moosefs-client" },
 		path     = { "/usr/sbin" },
-		layouts  = { { name = "chunks", summary = "files in chunks of 64 MiB, each on one server" } },
+		layouts  = { { name = "chunks", summary = "files are split into chunks of 64 MiB, each on one server" } },
 		params   = {
 			goal    = { default = 1, min = 1, max = 9, integer = true, help = "copies of each chunk" },
 			retries = { default = 3, min = 1, max = 1000, integer = true,
-			            help = "attempts of a client before an error; MooseFS's own default is 30, several minutes" },
+			            help = "attempts of a client before an error; MooseFS's default is 30, which takes minutes" },
 		},
 		managers = 1,
 		port     = PORT,
@@ -146,7 +148,7 @@ return {
 			local data = "/var/lib/mfs"
 			node:run { "mkdir", "-p", data }
 			node:write("exports.cfg", "* / rw,alldirs,maproot=0\n* . rw\n")
-			-- What the package has in metadata.mfs.empty, where this node does not see it.
+			-- The content of the package's metadata.mfs.empty, which this node may not see.
 			node:run { "sh", "-c", 'printf "MFSM NEW" >"$1"', "sh", data .. "/metadata.mfs" }
 			local file = node:write("mfsmaster.cfg", MASTER:format(data, node.dir .. "/exports.cfg"))
 			node:spawn("master", { "mfsmaster", "-f", "-c", file, "start" })
@@ -176,7 +178,7 @@ return {
 			if node.number == 1 then node:run { "mfssetgoal", tostring(lab.params.goal), node.mount } end
 		end,
 
-		-- Until the master knows the chunkservers' space, files can be made and closed, but nothing be written.
+		-- Until the master knows the chunkservers' space, files can be created and closed, but writes fail.
 		ready = function(node)
 			local file = ("%s/.%s"):format(node.mount, node.name)
 			local ok, why = node:try { "dd", "if=/dev/zero", "of=" .. file, "bs=4k", "count=1", "conv=fsync", "status=none" }

@@ -1,5 +1,6 @@
--- No file system: the lab's nodes and disks only, to start one by hand. A server's storage is an empty ext4 on
--- /srv/storage. An inventory of such a lab serves for 'culprit lab exec' and 'culprit doctor', not for cells.
+-- No file system: only the lab's nodes and disks, for starting a file system by hand. A server's storage is an
+-- empty ext4 on /srv/storage. The inventory of such a lab works with 'culprit lab exec' and 'culprit doctor',
+-- but cannot run cells.
 
 ---@type culprit.FileSystem
 return {

@@ -1,5 +1,5 @@
 -- OrangeFS, PVFS's successor: every server runs pvfs2-server, every client pvfs2fuse (or, with the kernel's
--- client, pvfs2-client-core). harness/fs/orangefs.md says what was tried.
+-- client, pvfs2-client-core). Tests: harness/fs/orangefs.md.
 
 local function program(p)
 	return (p.cmdline[1] or ""):match("[^/]*$")
@@ -7,7 +7,7 @@ end
 
 -- ---- command lines ----
 
--- pvfs2-server [-d] [-f] [-p FILE] [-a ALIAS] CONFIG: words may come in any order, and short ones together.
+-- pvfs2-server [-d] [-f] [-p FILE] [-a ALIAS] CONFIG: in any order; short options may be combined.
 local function server_words(p)
 	local alias, config, i = nil, nil, 2
 	while i <= #p.cmdline do
@@ -31,7 +31,7 @@ end
 
 -- ---- config files ----
 
--- The words of a line: quotes and backslashes protect, '#' begins a comment.
+-- The words of a line: quotes and backslashes escape, '#' begins a comment.
 local function words(line)
 	local list, word, quote, i = {}, nil, nil, 1
 	while i <= #line do
@@ -56,8 +56,8 @@ local function words(line)
 	return list
 end
 
--- What a config says of the server 'alias': its storage folders, its address, and the names of the
--- collections that have a handle range on it. Keywords have no case; ServerOptions overrule Defaults.
+-- A config's data about the server 'alias': its storage folders, its address, and the names of the
+-- collections that have a handle range on it. Keywords are case-insensitive; ServerOptions override Defaults.
 local function server_config(text, alias)
 	local defaults, own, block, names = {}, {}, {}, {}
 	local collection = {}
@@ -98,7 +98,7 @@ local function tcp_port(address)
 	return tonumber((address or ""):match("tcp://[^,]*:(%d+)") or "")
 end
 
--- One entry for every collection that the server serves: they share its storage and its port.
+-- One entry per collection of the server; collections share its storage and port.
 local function server(p, run)
 	local alias, file = server_words(p)
 	alias = alias or (run { "hostname" } or ""):match("%S+")
@@ -118,12 +118,12 @@ end
 
 -- ---- mounts ----
 
-local function unescape(text) -- of /proc/mounts
+local function unescape(text) -- a field of /proc/mounts
 	return (text:gsub("\\(%d%d%d)", function(octal) return string.char(tonumber(octal, 8)) end))
 end
 
--- The source "tcp://host:port/collection" of an OrangeFS mount, or nil for another: FUSE has type "fuse" and
--- puts the program before the source; later ones have a type of their own; the kernel's client is "orangefs",
+-- The source "tcp://host:port/collection" of an OrangeFS mount, otherwise nil. FUSE has type "fuse" and puts
+-- the program before the source; later versions have a separate type; the kernel's client is "orangefs",
 -- before Linux 4.6 "pvfs2".
 local function orangefs_source(source, kind)
 	local spec = source:match("^pvfs2fuse#(.*)$")
@@ -135,7 +135,7 @@ local function without_slash(path)
 	return #path > 1 and path:gsub("/+$", "") or path
 end
 
--- pvfs2fuse processes that name the mount point; or the kernel client's daemon, one for all mounts.
+-- pvfs2fuse processes that name the mount point, or the kernel client's daemon, which serves all mounts.
 local function client_pids(mount, processes)
 	local fuse, kernel = {}, {}
 	for _, p in ipairs(processes) do
@@ -171,7 +171,7 @@ end
 
 local PORT = 3334
 
--- The handles of a kind of object are divided among the servers.
+-- The handles of each kind of object are divided among the servers.
 local function ranges(lab, name, first)
 	local lines, size = {}, 1 << 32
 	for i, s in ipairs(lab.servers) do
@@ -181,9 +181,9 @@ local function ranges(lab, name, first)
 	return ("\t\t<%s>\n%s\n\t\t</%s>\n"):format(name, table.concat(lines, "\n"), name)
 end
 
--- Timeouts: a request is given up after 'timeout' and repeated once. On a busy disk with a hog beside it single
--- requests take longer than 5 s, and a server that gives one up leaves the client's connection unusable.
--- DBMaxSize: an LMDB file has this size from the start, without taking the space.
+-- Timeouts: a request is abandoned after 'timeout' and repeated once. On a disk shared with a hog, single
+-- requests take longer than 5 s, and a server that abandons one leaves the client's connection unusable.
+-- DBMaxSize: an LMDB file has this size from the start, without occupying the space.
 local CONFIG = [[
 <Defaults>
 	LogFile %s/log/orangefs.log
@@ -234,7 +234,7 @@ local METHODS = { directio = true, ["alt-aio"] = true }
 local function config(node, lab, storage)
 	local params, aliases = lab.params, {}
 	if not METHODS[params.method] then
-		error(("method '%s' is neither directio nor alt-aio"):format(params.method), 0)
+		error(("method '%s': use directio or alt-aio"):format(params.method), 0)
 	end
 	for i, s in ipairs(lab.servers) do aliases[i] = ("\tAlias %s tcp://%s:%d"):format(s.name, s.address, PORT) end
 	local t = params.timeout
@@ -263,7 +263,7 @@ return {
 		return found
 	end,
 
-	-- A host may run several servers: then those whose alias is the host's name, or else all.
+	-- A host may run several servers: choose those whose alias is the host's name, otherwise all.
 	server_pids = function(host, processes)
 		local all, mine = {}, {}
 		for _, p in ipairs(processes) do
@@ -279,8 +279,8 @@ return {
 		return client_pids(without_slash(host.mount), processes)
 	end,
 
-	-- A file of 64 strips has some on every one of up to 64 servers, unless the collection's DefaultNumDFiles
-	-- says otherwise. Reading waits for the disk.
+	-- A file of 64 strips has strips on each of up to 64 servers, unless the collection's DefaultNumDFiles
+	-- limits it. Reading waits for the disk.
 	probe = function(host)
 		return { "sh", "-c", [[set -e
 			d=$(mktemp -d "$1/.culprit-probe.XXXXXX")
@@ -293,31 +293,31 @@ return {
 	service = function(host) return host.address, host.service_port end,
 
 	-- Tested with 2.10, TroveMethod directio and alt-aio, pvfs2fuse, timeouts of 5 s and one retry. Killed: calls
-	-- fail with ECONNREFUSED within a second; EPIPE and ECONNRESET if they were under way. Stopped: a call waits
-	-- for 10 to 15 s, until the client has given it up twice, then it fails with EPERM (the error for "cancelled"
+	-- fail with ECONNREFUSED within a second, with EPIPE or ECONNRESET if they were in progress. Stopped: a call
+	-- waits 10 to 15 s, until the client has abandoned it twice, then fails with EPERM (the error for "cancelled"
 	-- has no errno). The others did not occur; the kernel may return them for a connection.
 	lost_errnos = { "ECONNREFUSED", "EPIPE", "ECONNRESET", "EPERM", "ECONNABORTED", "ENOTCONN", "ETIMEDOUT",
 	                "EHOSTUNREACH", "ENETUNREACH" },
 
 	-- Tested in the same way: ENOSPC, EMFILE and EROFS of a small write reach the application unchanged. In a
-	-- transfer (more than fits into one request, 16 KiB) they do not: with directio the call waits, as for a
+	-- transfer (more than the 16 KiB of one request) they do not: with directio the call waits, as for a
 	-- stopped server; with alt-aio it succeeds, and the data is lost.
 	errno_map = {},
 
 	cannot = {
-		["err-vmsize"] = "a running pvfs2-server needs no further memory, and one started under the limit serves nobody",
+		["err-vmsize"] = "a running pvfs2-server needs no further memory; one started under the limit does not serve",
 	},
 
-	-- Metadata (LMDB) may lie beside the data, in STORAGE, STORAGE/meta or elsewhere; a server does not start
-	-- without it. Its files are sparse. Data files are made when they are first written.
+	-- Metadata (LMDB) may be next to the data, in STORAGE, STORAGE/meta or elsewhere; a server does not start
+	-- without it. Its files are sparse. Data files are created at their first write.
 	empty_storage = { keep = { "*.db/*", "*/*.db/*", "*/*/*.db/*" } },
 
 	missing = { "hard link" },
 
-	-- BMI over TCP: magic number, mode, tag, and the size of what follows, little-endian. A request is an
-	-- unexpected message (mode 2); its answer and the data of its flow have its tag (eager 4, rendezvous 8). The
-	-- operation is the first word of the encoded request, behind a header of 8 bytes: receivers read BMI's header
-	-- by a call of its own, so the next one begins with it.
+	-- BMI over TCP: magic number, mode, tag and payload size, little-endian. A request is an unexpected message
+	-- (mode 2); its answer and the data of its flow have the same tag (eager 4, rendezvous 8). The operation is
+	-- the first word of the encoded request, after a header of 8 bytes: receivers read BMI's header with a
+	-- separate call, so the next call begins with that word.
 	messages = {
 		length    = { offset = 16, size = 8, add = 24 },
 		longest   = "64MiB",
@@ -340,13 +340,13 @@ return {
 		},
 	},
 
-	-- A request or response is one message of 16 KiB at most, behind BMI's header; the data of a small read or write
-	-- is in it. What is larger is a flow, which BMI sends in its rendezvous mode (8).
+	-- A request or response is one message of at most 16 KiB after BMI's header, including the data of a small read
+	-- or write. Larger data is a flow, which BMI sends in rendezvous mode (8).
 	bulk = { above = "16408B", header = 24, kind = 8 },
 
 	-- The layers of Dinh 2009: REQ, requests from the receipt of the first message to the send of the last; BMI,
-	-- messages from the sender's call to the receiver's; Flow, requests with data of their own, as REQ; Trove, calls
-	-- on the data's files.
+	-- messages from the sender's call to the receiver's; Flow, like REQ for requests with separate data; Trove,
+	-- calls on the data's files.
 	layers = {
 		{ name = "BMI",   from = "wire" },
 		{ name = "Flow",  from = "data" },
@@ -361,17 +361,17 @@ return {
 			["pvfs2fuse"] = "OrangeFS, which ci/orangefs.sh builds",
 		},
 		path    = { "/opt/orangefs/sbin", "/opt/orangefs/bin" },
-		layouts = { { name = "stripe", summary = "every file in strips over all servers" } },
+		layouts = { { name = "stripe", summary = "every file is striped over all servers" } },
 		params  = {
 			method      = { default = "directio", help = "how servers use their disks: directio, or alt-aio (page cache)" },
 			strip       = { default = "64KiB", unit = "bytes", min = "4KiB", max = "64MiB", integer = true,
-			                help = "bytes on one server before the next one's turn" },
+			                help = "bytes on one server before the next server" },
 			flow_buffer = { default = "256KiB", unit = "bytes", min = "64KiB", max = "64MiB", integer = true,
 			                help = "largest piece of a transfer" },
 			disk_calls  = { default = 16, unit = "number", min = 1, max = 1000, integer = true,
-			                help = "calls on data at once, by a server; further ones wait in it, unseen by tracers" },
+			                help = "concurrent data calls of a server; further calls wait inside it, invisible to tracers" },
 			timeout     = { default = "30s", unit = "seconds", min = "1s", max = "1h", integer = true,
-			                help = "after which a request is given up, by clients and servers" },
+			                help = "time after which clients and servers abandon a request" },
 		},
 		port    = PORT,
 
@@ -380,7 +380,8 @@ return {
 			node:run { "pvfs2-server", "-f", file, "-a", node.name }
 		end,
 
-		-- SIGXFSZ is ignored, so that a write beyond RLIMIT_FSIZE fails, and does not end the server.
+		-- SIGXFSZ is ignored, so that a write beyond RLIMIT_FSIZE fails instead of killing the
+		-- server.
 		start_server = function(node)
 			node:spawn("server", { "env", "--ignore-signal=XFSZ", "pvfs2-server", "-d", node.dir .. "/orangefs.conf",
 			                       "-a", node.name })
@@ -396,10 +397,10 @@ return {
 			node:spawn("client", { "pvfs2fuse", node.mount, "-f", "-o", spec })
 		end,
 
-		-- statfs asks every server. A root folder that was just made answers EACCES for up to a second.
+		-- statfs asks every server. A new root folder answers EACCES for up to a second.
 		ready = function(node)
 			local text = node:read("/proc/mounts") or ""
-			if not text:find(" " .. node.mount .. " fuse", 1, true) then return nil, "it is not mounted" end
+			if not text:find(" " .. node.mount .. " fuse", 1, true) then return nil, "not mounted" end
 			local folder = ("%s/.ready-%s"):format(node.mount, node.name)
 			for _, argv in ipairs { { "stat", "-f", node.mount }, { "mkdir", folder }, { "rmdir", folder } } do
 				local output, reason = node:try(argv)

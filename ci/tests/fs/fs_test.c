@@ -317,7 +317,7 @@ static void what_is_ambiguous_or_missing_is_refused_with_what_there_is(void **st
 	assert_int_equal(
 		complete(ROLE_SERVER, NULL, NULL, "[{\"storage\":\"/a\"}]", &h, &e), -ENOENT);
 	assert_string_equal(
-		e.text, "s1: cannot tell where /a (no process) listens; give 'service_port'");
+		e.text, "s1: cannot find where /a (no process) listens; set 'service_port'");
 	assert_null(h.storage);
 	assert_int_equal(
 		complete(ROLE_SERVER, NULL, NULL, "[{\"service_port\":7,\"pid\":9}]", &h, &e),

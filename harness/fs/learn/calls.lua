@@ -1,8 +1,8 @@
--- What 'culprit doctor --learn-errnos' lets clients do: small loops, side by side, so that one of them that waits
--- does not keep the others from asking. Each goes on after failures. They write less than a slow disk takes, so
--- that no sync waits for a backlog, and the workload ends when it is told to.
+-- The client workload of 'culprit doctor --learn-errnos': small loops in parallel, so that a waiting loop does
+-- not keep the others from calling. Each continues after failures. They write less than a slow disk can take, so
+-- that no sync waits for a backlog and the workload ends on request.
 
--- $1: the client's own folder; $2: its file that is read.
+-- $1: the client's folder; $2: the file that it reads.
 local script = [[
 # Only the main shell gets the signal that ends a workload: the loops look whether it is still their parent.
 goes_on() { sleep 0.3; read -r _ _ _ parent _ </proc/self/stat && [ "$parent" = $$ ]; }
@@ -51,7 +51,7 @@ return {
 		                  ("%s/%s"):format(folder, client.name) } }
 	end,
 
-	-- The next attempt finds as much free space.
+	-- Frees the space for the next attempt.
 	cleanup = function(ctx, client)
 		return { "rm", "-rf", ("%s/%s/%s.%s"):format(client.mount, ctx.run, client.name, ctx.attempt) }
 	end,

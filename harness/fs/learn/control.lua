@@ -1,9 +1,10 @@
--- 'culprit doctor --learn-errnos', first: what fails without a fault. Without it the faults' cells tell nothing.
+-- The first step of 'culprit doctor --learn-errnos': calls that fail without a fault. The faults' cells are
+-- meaningless without it.
 
 ---@type culprit.Scenario
 return {
 	name      = "learn-errnos-control",
-	summary   = "what applications see while nothing is wrong",
+	summary   = "what applications see without a fault",
 	workloads = { "./calls.lua" },
 	faults    = { "none" },
 	detectors = { "crash-hang" },

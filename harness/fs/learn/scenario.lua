@@ -1,5 +1,5 @@
 -- 'culprit doctor --learn-errnos': each fault that makes calls fail or wait, once, on one server. crash-hang is
--- here since it needs events, which the tracer must then record; what it says is not shown. control.lua ran before.
+-- listed because it makes the tracer record events; its verdicts are not shown. control.lua runs first.
 
 ---@type culprit.Scenario
 return {
@@ -13,6 +13,6 @@ return {
 	},
 	detectors = { "crash-hang" },
 	phases    = { before = "3s", fault = "15s", after = "4s" },
-	gates     = { wait = "30s" }, -- a node that a fault left broken does not mend itself in minutes
+	gates     = { wait = "30s" }, -- a node broken by a fault does not recover within minutes
 	attempts  = 2,
 }
