@@ -1,4 +1,4 @@
-/* What the tracers wrote, fetched into the store. */
+/* Fetches the tracers' logs into the store. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@ const char *const recording_files[TRACED_KINDS] = {"fs.trace", "app.trace"};
 struct fetch {
 	struct node_transfer *list;
 	size_t n;
-	char **paths; /* below the store; as long as the list, then a NULL */
+	char **paths; /* below the store; as many as in the list, NULL-terminated */
 };
 
 static void cells_clear(struct fetch *f)
@@ -29,7 +29,7 @@ static void cells_clear(struct fetch *f)
 	alloc_free_list(f->paths);
 }
 
-/* The logs of all nodes that can be reached. */
+/* Fetches the logs of all reachable nodes. */
 static void plan(
 	struct recording *r, const char *cell, json_t *const logs[TRACED_KINDS], struct fetch *f)
 {
@@ -39,7 +39,7 @@ static void plan(
 		const struct recording_tracer *t = &r->tracers[i];
 		const char *log = jget_text(logs[t->kind], t->member->name);
 
-		/* Of a live capture what has come is here, whatever became of the node. */
+		/* The data of a live capture is already here, even if the node was lost. */
 		if (r->o->live)
 			log = t->tail.got ? recording_files[t->kind] : NULL;
 		else if (node_lost(t->member->node, NULL))
@@ -68,7 +68,7 @@ static int remove_args(void *ctx, const struct member *m, json_t **args, struct 
 	return json_array_size(argv) == 3;
 }
 
-/* Nodes' clocks drift while a capture runs. */
+/* Measure clocks again: nodes' clocks drift during a capture. */
 int recording_look_at_clocks(struct recording *r, struct err *e)
 {
 	int rc = 0;
@@ -208,8 +208,8 @@ int recording_write(struct recording *r, const char *why, char cell[32], struct 
 
 	if (r->ring_s <= 0)
 		return err_set(e, -EINVAL,
-			"the tracers keep no last seconds: start the capture with --ring; without "
-			"it, all is written at the end");
+			"no records are kept: start the capture with --ring; without "
+			"it, logs are written at the end");
 	for (int k = 0; k < TRACED_KINDS; k++) {
 		struct one_kind kind = {r, (enum traced)k};
 		auto_json json_t *results = NULL;
@@ -238,7 +238,7 @@ int recording_write(struct recording *r, const char *why, char cell[32], struct 
 	return rc;
 }
 
-/* Says what a tracer lost, and its own words; false: its log was not closed in order. */
+/* Reports a tracer's losses and messages. Returns false if its log was not closed properly. */
 static bool cells_check(struct recording *r, const char *node, const json_t *summary)
 {
 	const bool whole = jget_true(summary, "whole");
@@ -272,7 +272,7 @@ int recording_stop(struct recording *r, struct err *e)
 		logs[k] = json_object();
 		json_object_foreach(results, name, result) {
 			if (!cells_check(r, name, result) && !rc)
-				rc = err_set(&why_not, -EBADMSG, "%s: the log is cut short", name);
+				rc = err_set(&why_not, -EBADMSG, "%s: the log is truncated", name);
 			json_object_set_new(logs[k], name, json_string(recording_files[k]));
 		}
 		json_object_set(summaries, recording_files[k], results);

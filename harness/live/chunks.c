@@ -40,7 +40,7 @@ static size_t count_lines(const char *text, size_t size)
 	return n;
 }
 
-/* Is one of its fields a number? Then it is no line of column names. */
+/* Is one of its fields a number? Then it is not a line of column names. */
 static bool has_number(const char *line, size_t size)
 {
 	char *copy = alloc_zero(size + 1, 1), *rest = copy, *field, *end;
@@ -69,13 +69,13 @@ static bool is_comment(const char *line, size_t size)
 	return line[mark] == '#' || mark + strspn(line + mark, " \t\r\n") == size;
 }
 
-/* Does the head of the file before end with this line? */
+/* Does the head of the previous file end with this line? */
 static bool is_old_head(const struct chunks *p, const char *line, size_t size)
 {
 	return size <= p->head_kept && !memcmp(p->head + p->head_kept - size, line, size);
 }
 
-/* Is the last line of the head, a comment, the head of the rows from this one on? */
+/* Is the last line of the head, a comment, the header of the rows from here on? */
 static bool is_commented_head(const struct chunks *p, size_t begun, const char *line, size_t size)
 {
 	size_t at = p->head_size;
@@ -88,7 +88,7 @@ static bool is_commented_head(const struct chunks *p, size_t begun, const char *
 		csv_head_in_comment(p->head + at, p->head_size - at, line, size);
 }
 
-/* Takes lines into the head until it is whole; returns what it took. */
+/* Takes lines into the head until it is complete; returns the number of bytes taken. */
 static size_t take_head(struct chunks *p, const char *text, size_t size)
 {
 	size_t at = 0, begun = p->head_kept;
@@ -103,7 +103,7 @@ static size_t take_head(struct chunks *p, const char *text, size_t size)
 		}
 		if (!comment && begun && !is_old_head(p, text + at, n) &&
 			has_number(text + at, n)) {
-			/* The file continues without column names: those of the last one hold. */
+			/* The file has no column names: keep those of the previous file. */
 			p->head_size = begun;
 			p->head_done = true;
 			break;
@@ -113,7 +113,7 @@ static size_t take_head(struct chunks *p, const char *text, size_t size)
 		p->head_done = !comment;
 	}
 	if (p->head_done) {
-		/* A new head replaces the one before. */
+		/* A new head replaces the previous one. */
 		if (begun && p->head_size > begun) {
 			memmove(p->head, p->head + begun, p->head_size - begun);
 			p->head_size -= begun;
@@ -124,7 +124,7 @@ static size_t take_head(struct chunks *p, const char *text, size_t size)
 	return at;
 }
 
-/* The first rows decide on the key of all others. */
+/* The first rows determine the key for all rows. */
 static void chunks_settle(struct chunks *p, struct import_said *said)
 {
 	if (said->member && !p->how.settled) {
@@ -165,7 +165,7 @@ static int read_piece(
 	return rc;
 }
 
-/* The line that an error is about, from "SOURCE:LINE: sentence", and the sentence; 0: none. */
+/* Splits "SOURCE:LINE: sentence" of an error into the line number (0: none) and the sentence. */
 static size_t line_of(const struct chunks *p, const struct err *e, const char **sentence)
 {
 	size_t n = strlen(p->source);
@@ -188,7 +188,7 @@ static void tell_skipped(struct chunks *p, uint64_t line, const char *sentence)
 		return;
 	text = alloc_format("%s:%llu: %s; the line is skipped%s", p->source,
 		(unsigned long long)line, sentence,
-		p->told == TOLD_MAX ? ", and others that are wrong are no longer told" : "");
+		p->told == TOLD_MAX ? "; further bad lines are not reported" : "");
 	p->tell(p->ctx, text);
 	free(text);
 }
@@ -211,7 +211,7 @@ int chunks_feed(
 
 	p->line += count_lines(text, size);
 	while (at < size) {
-		const char *sentence = "it cannot be read";
+		const char *sentence = "not readable";
 		uint64_t samples = 0;
 		size_t bad, skip;
 
@@ -220,7 +220,7 @@ int chunks_feed(
 		if (!rc || *sink_failed)
 			break;
 		bad = line_of(p, e, &sentence);
-		/* What cannot be read from the start is another kind of file. */
+		/* If nothing can be read from the start, the file is of another kind. */
 		if (rc != -EINVAL || bad <= p->head_lines || !p->samples)
 			break;
 		bad -= p->head_lines;

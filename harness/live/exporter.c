@@ -20,7 +20,7 @@ enum { BACKLOG = 16 };
 struct exporter {
 	int fd;
 	char *address, *path;
-	struct stat own; /* of the socket file */
+	struct stat own; /* identity of our socket file */
 	struct loopback *server;
 	pthread_mutex_t lock;
 	char *text;
@@ -32,9 +32,9 @@ static int parse_unix(const char *path, struct sockaddr_storage *to, socklen_t *
 
 	if (*path != '/')
 		return err_set(
-			e, -EINVAL, "takes unix:/PATH with an absolute path, not 'unix:%s'", path);
+			e, -EINVAL, "needs unix:/PATH with an absolute path, not 'unix:%s'", path);
 	if (strlen(path) >= sizeof(un->sun_path))
-		return err_set(e, -EINVAL, "takes a path of at most %zu bytes for a socket",
+		return err_set(e, -EINVAL, "needs a socket path of at most %zu bytes",
 			sizeof(un->sun_path) - 1);
 	un->sun_family = AF_UNIX;
 	memcpy(un->sun_path, path, strlen(path) + 1);
@@ -42,7 +42,7 @@ static int parse_unix(const char *path, struct sockaddr_storage *to, socklen_t *
 	return 0;
 }
 
-/* The port behind the last ':', or -1. */
+/* The port after the last ':', or -1. */
 static long parse_port(const char *text)
 {
 	char *end;
@@ -68,7 +68,7 @@ int exporter_parse(const char *text, struct sockaddr_storage *to, socklen_t *siz
 		return parse_unix(text + 5, to, size, e);
 	if (port < 0 || !n || n >= sizeof(host))
 		return err_set(e, -EINVAL,
-			"takes unix:/PATH, 127.0.0.1:PORT or [::1]:PORT, not '%s'", text);
+			"needs unix:/PATH, 127.0.0.1:PORT or [::1]:PORT, not '%s'", text);
 	memcpy(host, text, n);
 	if (*host == '[' && host[n - 1] == ']') {
 		host[n - 1] = '\0';
@@ -87,12 +87,12 @@ int exporter_parse(const char *text, struct sockaddr_storage *to, socklen_t *siz
 			return 0;
 	}
 	return err_set(e, -EINVAL,
-		"takes a loopback address (127.0.0.1:PORT, [::1]:PORT) or unix:/PATH, not '%s': "
-		"other hosts shall not reach it; put a proxy with authentication in front",
+		"needs a loopback address (127.0.0.1:PORT, [::1]:PORT) or unix:/PATH, not '%s': "
+		"for other hosts, use a proxy with authentication",
 		text);
 }
 
-/* Makes room for the socket file: removes one that nobody listens at. */
+/* Removes a socket file without a listener, to make room for ours. */
 static int remove_stale(const struct sockaddr_un *un, socklen_t size, struct err *e)
 {
 	const char *path = un->sun_path;
@@ -100,9 +100,9 @@ static int remove_stale(const struct sockaddr_un *un, socklen_t size, struct err
 	int fd, rc;
 
 	if (lstat(path, &st) < 0)
-		return 0; /* bind says what is wrong */
+		return 0; /* bind reports the error */
 	if (!S_ISSOCK(st.st_mode))
-		return err_set(e, -EEXIST, "'%s' exists and is no socket; it is left alone", path);
+		return err_set(e, -EEXIST, "'%s' is not a socket: choose another path", path);
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return err_errno(e, -errno, "cannot make a socket");
@@ -111,7 +111,7 @@ static int remove_stale(const struct sockaddr_un *un, socklen_t size, struct err
 	if (!rc || rc == -EAGAIN || rc == -EPROTOTYPE)
 		return err_set(e, -EADDRINUSE, "another process serves '%s'", path);
 	if (rc != -ECONNREFUSED)
-		return err_errno(e, rc, "cannot tell whether another process serves '%s'", path);
+		return err_errno(e, rc, "cannot check whether another process serves '%s'", path);
 	return unlink(path) < 0 ? err_errno(e, -errno, "cannot remove '%s'", path) : 0;
 }
 
@@ -124,7 +124,7 @@ static int bind_unix(
 
 	if (rc)
 		return rc;
-	/* So that at no time anyone else can connect. */
+	/* The umask ensures that nobody else can ever connect. */
 	old = umask(0177);
 	rc = bind(x->fd, (const struct sockaddr *)to, size) < 0 ? -errno : 0;
 	umask(old);
@@ -133,7 +133,7 @@ static int bind_unix(
 	x->path = alloc_copy(un->sun_path);
 	x->address = alloc_format("unix:%s", un->sun_path);
 	if (lstat(x->path, &x->own) < 0)
-		return err_errno(e, -errno, "cannot look at '%s'", x->path);
+		return err_errno(e, -errno, "cannot examine '%s'", x->path);
 	return 0;
 }
 
@@ -188,7 +188,7 @@ static int exporter_start(struct exporter *x, struct err *e)
 		return err_errno(e, -errno, "cannot listen on '%s'", x->address);
 	rc = loopback_open(&spec, &x->server, e);
 	if (!rc)
-		x->fd = -1; /* the server's own now */
+		x->fd = -1; /* owned by the server now */
 	return rc;
 }
 

@@ -1,7 +1,7 @@
 /*
- * A page of metrics for Prometheus, at http://ADDRESS/metrics: on a loopback address, or on a Unix
- * socket that only its owner can open. A thread of libmicrohttpd serves the text that was published
- * last, so that a scrape waits for no judgement.
+ * A page of metrics for Prometheus at http://ADDRESS/metrics, on a loopback address or on a Unix
+ * socket that only its owner can open. A thread of libmicrohttpd serves the most recently
+ * published text, so a scrape never waits for a judgement.
  */
 #ifndef CULPRIT_HARNESS_LIVE_EXPORTER_H
 #define CULPRIT_HARNESS_LIVE_EXPORTER_H
@@ -13,16 +13,16 @@
 
 enum { EXPORTER_CONNECTIONS_MAX = 16, EXPORTER_TIMEOUT_S = 10 };
 
-/* "unix:/PATH", "127.0.0.1:PORT" or "[::1]:PORT"; port 0: any that is free. -EINVAL with a sentence
- * for everything else, also for addresses that other hosts can reach. */
+/* "unix:/PATH", "127.0.0.1:PORT" or "[::1]:PORT"; port 0: any free port. -EINVAL with a sentence
+ * for anything else, including addresses that other hosts can reach. */
 int exporter_parse(const char *text, struct sockaddr_storage *to, socklen_t *size, struct err *e);
 
 struct exporter;
 
-/* The socket file of a process that has ended is replaced; -EADDRINUSE if one listens there,
- * -EEXIST if it is no socket. */
+/* Starts the server. Replaces the socket file of a process that has ended; -EADDRINUSE if a
+ * process listens there, -EEXIST if the file is not a socket. */
 int exporter_open(const char *address, struct exporter **x, struct err *e);
-/* Removes the socket file, if it is still the own one. NULL is fine. */
+/* Stops the server and removes the socket file if it is still ours. NULL is fine. */
 void exporter_close(struct exporter *x);
 
 /* "unix:/PATH" or "127.0.0.1:PORT", with the port in use. */
@@ -30,7 +30,7 @@ const char *exporter_address(const struct exporter *x);
 /* The socket file, or NULL. */
 const char *exporter_path(const struct exporter *x);
 
-/* Serves 'text' (taken, allocated) from now on. */
+/* Serves 'text' (allocated; ownership is taken) from now on. */
 void exporter_publish(struct exporter *x, char *text);
 
 #endif

@@ -78,15 +78,15 @@ void exposition_write(FILE *f, const struct exposition *x)
 	      "culprit_build_info{version=\"" CULPRIT_VERSION "\"} 1\n",
 		f);
 	put_findings(f, x->lives, "culprit_finding_severity",
-		"Distance from the peers over the distance that is allowed.", severity_of);
+		"Distance from the peers divided by the allowed distance.", severity_of);
 	put_findings(f, x->lives, "culprit_finding_effect_ratio",
-		"Times its peers while it is off.", effect_of);
+		"Ratio to the peers' value while the member is off.", effect_of);
 	put_findings(f, x->lives, "culprit_finding_off_ratio",
-		"Share of the time since its begin that it is off.", share_of);
+		"Share of the time since the beginning during which the member is off.", share_of);
 	put_findings(f, x->lives, "culprit_finding_since_timestamp_seconds",
-		"The first time that it was off.", since_of);
+		"The first time that the member was off.", since_of);
 	exposition_put(
-		f, "culprit_findings", "gauge", "Findings that are open.", (double)x->lives->n);
+		f, "culprit_findings", "gauge", "Number of open findings.", (double)x->lives->n);
 	exposition_put(f, "culprit_findings_begun_total", "counter", "Findings that have begun.",
 		(double)x->lives->begun);
 	exposition_put(f, "culprit_findings_ended_total", "counter", "Findings that have ended.",
@@ -94,9 +94,8 @@ void exposition_write(FILE *f, const struct exposition *x)
 	exposition_put(
 		f, "culprit_members", "gauge", "Members that have samples.", (double)x->members);
 	exposition_put(f, "culprit_members_judged", "gauge",
-		"Members that the last look could compare with peers.", (double)x->judged);
-	exposition_put(f, "culprit_samples_total", "counter", "Samples that were taken in.",
-		(double)x->samples);
+		"Members compared with peers in the last judgement.", (double)x->judged);
+	exposition_put(f, "culprit_samples_total", "counter", "Samples read.", (double)x->samples);
 	exposition_put(f, "culprit_lines_skipped_total", "counter", "Lines that could not be read.",
 		(double)x->skipped);
 	exposition_put(f, "culprit_last_sample_timestamp_seconds", "gauge",
@@ -106,9 +105,9 @@ void exposition_write(FILE *f, const struct exposition *x)
 	exposition_put(
 		f, "culprit_judge_seconds_total", "counter", "Time spent on judging.", x->judge_s);
 	exposition_put(f, "culprit_source_up", "gauge",
-		"Whether the source could be read at the last try.", x->up);
+		"Whether the last attempt to read the source succeeded.", x->up);
 	exposition_put(f, "culprit_source_partial", "gauge",
 		"Whether the source's last answer was partial.", x->partial);
 	exposition_put(f, "culprit_source_failures_total", "counter",
-		"Failed tries to read the source.", (double)x->failures);
+		"Failed attempts to read the source.", (double)x->failures);
 }

@@ -9,13 +9,13 @@
 
 struct exposition {
 	const struct lives *lives;
-	size_t members, judged;    /* of the last look */
+	size_t members, judged;    /* in the last judgement */
 	uint64_t samples, skipped; /* lines that could not be read */
-	double last_sample_s;      /* of the samples' own time; NAN: none came */
+	double last_sample_s;      /* in the samples' time; NAN: no samples */
 	uint64_t looks;
 	double judge_s;
-	bool up;      /* the source could be read at the last try */
-	bool partial; /* and its answer said that samples may be missing */
+	bool up;      /* the last attempt to read the source succeeded */
+	bool partial; /* its answer said that samples may be missing */
 	uint64_t failures;
 };
 

@@ -18,13 +18,13 @@ struct follow {
 	char *path;
 	int fd;
 	bool stream, ended;
-	bool last;    /* the file has been replaced: what follows in it is all there will be */
-	bool waiting; /* it had been read to its end */
+	bool last;    /* the file has been replaced, so it cannot grow any more */
+	bool waiting; /* it was read to its end */
 	const char *why;
 	off_t at; /* bytes read */
 	char *text;
-	size_t given, size, room; /* text[given..size) has not been given yet */
-	size_t searched;          /* up to here it has no newline */
+	size_t given, size, room; /* text[given..size) has not been returned yet */
+	size_t searched;          /* there is no newline before this */
 	char start[START_MAX];    /* the first bytes of the file */
 	size_t n_start;
 };
@@ -94,7 +94,7 @@ static void keep_start(struct follow *f, const char *text, size_t n)
 	f->n_start += n;
 }
 
-/* Reads what is there, at most 'most'; the number of bytes or -errno. */
+/* Reads up to 'most' available bytes; returns their number or -errno. */
 static ssize_t read_some(struct follow *f, size_t most)
 {
 	ssize_t n;
@@ -111,7 +111,7 @@ static ssize_t read_some(struct follow *f, size_t most)
 		f->room = 2 * f->size + most;
 		f->text = alloc_resize(f->text, f->room, 1);
 	}
-	/* Standard input keeps its mode, which it may share with other programs. */
+	/* Leave the mode of standard input unchanged: other programs may share it. */
 	if (f->stream && poll(&(struct pollfd){.fd = f->fd, .events = POLLIN}, 1, 0) <= 0)
 		return -EAGAIN;
 	do {
@@ -126,7 +126,7 @@ static ssize_t read_some(struct follow *f, size_t most)
 	return n;
 }
 
-/* The first bytes of the open file are not those that were read. */
+/* Do the first bytes of the open file differ from those read before? */
 static bool start_changed(const struct follow *f)
 {
 	char now[START_MAX];
@@ -135,8 +135,8 @@ static bool start_changed(const struct follow *f)
 	return n >= 0 && ((size_t)n < f->n_start || memcmp(now, f->start, f->n_start) != 0);
 }
 
-/* Looks whether the file is still the same; 1 if it was written anew, then it is read from its
- * start. */
+/* Checks whether the file is still the same. Returns 1 if it was rewritten; then it is read from
+ * its start. */
 static int check_file(struct follow *f)
 {
 	struct stat own, there;
@@ -144,14 +144,14 @@ static int check_file(struct follow *f)
 	if (fstat(f->fd, &own) < 0)
 		return -errno;
 	if (own.st_size < f->at || start_changed(f)) {
-		f->why = own.st_size < f->at ? "was truncated" : "was written anew";
+		f->why = own.st_size < f->at ? "was truncated" : "was rewritten";
 		if (lseek(f->fd, 0, SEEK_SET) < 0)
 			return -errno;
 		f->at = 0;
 		f->n_start = f->given = f->size = f->searched = 0;
 		return 1;
 	}
-	/* Where nothing is at the path, the next file is yet to come. */
+	/* If the path does not exist, the next file has not been created yet. */
 	if (!stat(f->path, &there) && (own.st_ino != there.st_ino || own.st_dev != there.st_dev)) {
 		f->why = "was replaced by another file";
 		f->last = true;
@@ -159,7 +159,8 @@ static int check_file(struct follow *f)
 	return 0;
 }
 
-/* The end of the last whole line within 'most' bytes, or of the first line; 0: there is none. */
+/* The end of the last complete line within 'most' bytes, or of the first line; 0: no complete
+ * line. */
 static size_t whole_lines(struct follow *f, size_t most)
 {
 	size_t here = f->size - f->given, from = f->searched - f->given;
@@ -185,7 +186,7 @@ static bool follow_give(struct follow *f, size_t most, struct follow_piece *piec
 	return true;
 }
 
-/* The last line of a file or stream that ends without a newline. */
+/* Returns the last line of a file or stream that ends without a newline. */
 static bool give_rest(struct follow *f, size_t most, struct follow_piece *piece)
 {
 	if (f->size == f->given)
@@ -197,7 +198,7 @@ static bool give_rest(struct follow *f, size_t most, struct follow_piece *piece)
 	return follow_give(f, most, piece);
 }
 
-/* The file has been replaced and read to its end. */
+/* The old file has been replaced and read to its end: open the new one. */
 static int begin_next(struct follow *f, struct follow_piece *piece, struct err *e)
 {
 	int old = f->fd, rc = open_it(f);
@@ -205,7 +206,7 @@ static int begin_next(struct follow *f, struct follow_piece *piece, struct err *
 	if (rc == -ENOENT) /* removed again; wait for the next one */
 		return 0;
 	if (rc)
-		return err_errno(e, rc, "cannot open '%s' again", f->path);
+		return err_errno(e, rc, "cannot reopen '%s'", f->path);
 	close(old);
 	f->given = f->size = f->searched = 0;
 	*piece = (struct follow_piece){.state = FOLLOW_NEW, .why = f->why};
@@ -226,15 +227,14 @@ static int at_end(struct follow *f, size_t most, struct follow_piece *piece, str
 	return 0;
 }
 
-/* Looks at the file before more is read from it. What is in an old file is read before the next
- * one. */
+/* Checks the file before reading on. The old file is read to its end before the next one. */
 static int look_again(struct follow *f, struct follow_piece *piece, struct err *e)
 {
 	int rc = check_file(f);
 
 	f->waiting = false;
 	if (rc < 0)
-		return err_errno(e, rc, "cannot look at '%s'", f->path);
+		return err_errno(e, rc, "cannot examine '%s'", f->path);
 	if (rc)
 		*piece = (struct follow_piece){.state = FOLLOW_NEW, .why = f->why};
 	return rc;

@@ -1,4 +1,4 @@
-/* Decides when a stream is judged, and over which times. */
+/* Decides when a stream is judged and over which periods. */
 #include "harness/live/horizons.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-/* Captures a command on one client and what it starts on others. */
+/* Records a command on one client and the processes that it starts on other clients. */
 #include "harness/live/job.h"
 
 #include <errno.h>
@@ -28,7 +28,7 @@ enum {
 	PART_BYTES = 262144,
 };
 
-/* A client, and what is traced there. */
+/* A client and the traced processes there. */
 struct place {
 	struct member *member;
 	char *root;
@@ -36,7 +36,7 @@ struct place {
 	char tracer[64];   /* the launchers' handle; "": none */
 };
 
-/* Where the command's output has been taken up to. */
+/* How much of the command's output has been read. */
 struct output {
 	const char *remote;
 	int fd;
@@ -50,7 +50,7 @@ struct job {
 	size_t n;
 	char *kernel;
 	unsigned runs;
-	char handle[64]; /* of the command; "": it does not run */
+	char handle[64]; /* of the command; "": not running */
 	bool ended;
 	int code;
 	struct output outputs[2];
@@ -81,8 +81,7 @@ static int choose_places(struct job *j, struct err *e)
 		first++;
 	if (first == k->n_clients)
 		return err_blame(e, ERR_USAGE,
-			err_set(e, -EINVAL,
-				"--from takes a client of the inventory, and '%s' is none",
+			err_set(e, -EINVAL, "--from needs a client of the inventory, not '%s'",
 				j->o->from));
 	j->places = alloc_zero(k->n_clients, sizeof(*j->places));
 	j->places[j->n++].member = k->clients[first];
@@ -92,7 +91,7 @@ static int choose_places(struct job *j, struct err *e)
 	return 0;
 }
 
-/* Runs a program, and gives its output without the last newline. -ECANCELED: it failed. */
+/* Runs a program and returns its output without the last newline. -ECANCELED: it failed. */
 static int run_on(
 	const struct place *p, json_t *args, double timeout_s, char **output, struct err *e)
 {
@@ -116,7 +115,7 @@ static int run_on(
 	return 0;
 }
 
-/* The folder's path without links. */
+/* Resolves the links in the folder's path. */
 static int resolve(const struct place *p, const char *path, char **out, struct err *e)
 {
 	return run_on(
@@ -138,7 +137,7 @@ static int root_below(const struct job *j, const char *mount, char **below, stru
 	if (*j->o->root != '/')
 		return err_blame(e, ERR_USAGE,
 			err_set(e, -EINVAL,
-				"--root '%s': with --inventory it is the absolute path of a folder "
+				"--root '%s': with --inventory, give the absolute path of a folder "
 				"on %s",
 				j->o->root, p->member->name));
 	rc = resolve(p, j->o->root, &root, e);
@@ -179,7 +178,7 @@ static int set_roots(struct job *j, struct err *e)
 	return rc;
 }
 
-/* Two names of one machine would have each of its processes twice. */
+/* If two names mean one machine, each of its processes would appear twice. */
 static int check_addresses(const struct job *j, struct err *e)
 {
 	for (size_t i = 0; i < j->n; i++)
@@ -189,8 +188,8 @@ static int check_addresses(const struct job *j, struct err *e)
 			if (!strcmp(a->host->address, b->host->address))
 				return err_blame(e, ERR_SCENARIO,
 					err_set(e, -EINVAL,
-						"'%s' and '%s' have the same address, %s: on which "
-						"of them a process is cannot be told",
+						"'%s' and '%s' have the same address, %s, so their "
+						"processes cannot be distinguished",
 						a->name, b->name, a->host->address));
 		}
 	return 0;
@@ -215,7 +214,7 @@ static int find_launchers(struct job *j, struct err *e)
 		json_array_foreach(list, k, one) {
 			bool child = false;
 
-			/* A session that there is already is nobody's whom the command starts. */
+			/* Existing sessions cannot belong to the command. */
 			json_array_foreach(list, m, other)
 				child |= jget_int(other, "pid") == jget_int(one, "ppid");
 			if (!child)
@@ -224,8 +223,8 @@ static int find_launchers(struct job *j, struct err *e)
 		if (!rc && i && !json_array_size(p->launchers))
 			rc = err_blame(e, ERR_CLUSTER,
 				err_set(e, -ESRCH,
-					"%s: no '%s' runs there: name the program that starts "
-					"processes there for other nodes by --launcher",
+					"%s: '%s' is not running: give the program that starts "
+					"remote processes there with --launcher",
 					p->member->name, name));
 	}
 	return rc;
@@ -299,7 +298,7 @@ static int start_tracers(struct job *j, struct err *e)
 			continue;
 		args = tracing(j, "launched");
 		json_object_set(args, "pids", p->launchers);
-		/* Not the sessions that there are already: see find_launchers. */
+		/* Ignores sessions that existed before: see find_launchers. */
 		json_object_set_new(args, "no_descendants", json_true());
 		places[n] = p;
 		all[n++] = (struct node_request){
@@ -355,7 +354,7 @@ static void job_on_event(void *ctx, struct node *n, const json_t *event)
 	j->code = strcmp(what, "exit") ? 128 : (int)jget_int(event, "exit");
 }
 
-/* Prints what has come. 1: there may be more. */
+/* Prints available output. Returns 1 if there may be more. */
 static int print_part(struct job *j, struct output *o, struct err *e)
 {
 	json_auto_t *part = NULL;
@@ -373,7 +372,7 @@ static int print_part(struct job *j, struct output *o, struct err *e)
 	text = text ? text : "";
 	data = alloc_zero(strlen(text) + 1, 1);
 	n = base64_decode(text, strlen(text), data);
-	/* Who does not want the output gets none. */
+	/* If our output is closed, discard the command's output. */
 	if (n > 0)
 		fd_write_all(o->fd, data, (size_t)n);
 	free(data);
@@ -417,14 +416,15 @@ static int job_watch(struct job *j, struct err *e)
 		rc = print_output(j, ended, e);
 		if (!rc && !ended && clock_mono_s() > end_s)
 			rc = err_set(e, -ETIMEDOUT,
-				"'%s' ran for more than %.0f s and has been ended: --time-limit "
-				"gives it more",
+				"'%s' ran for more than %.0f s and was killed: raise "
+				"--time-limit",
 				j->o->argv[0], j->o->limit_s);
 	} while (!rc && !ended);
 	return rc ?: outcome(j, e);
 }
 
-/* Ends what still runs. False, with the first reason in 'e': a log is not whole. */
+/* Ends the tracers and processes that still run. Returns false, with the first reason in 'e', if
+ * a log is incomplete. */
 static bool job_stop(struct job *j, struct err *e)
 {
 	struct node_request *all = alloc_zero(j->n, sizeof(*all));
@@ -432,7 +432,7 @@ static bool job_stop(struct job *j, struct err *e)
 	bool whole = true;
 	size_t n = 0;
 
-	/* A second signal gives up. */
+	/* A second signal ends the wait. */
 	nodeset_resume(j->cluster->set);
 	if (*j->handle && !j->ended)
 		node_call(j->places[0].member->node, "process.stop",
@@ -456,7 +456,7 @@ static bool job_stop(struct job *j, struct err *e)
 			   *note = jget_text(all[i].result, "note");
 
 		if (whole && !jget_true(all[i].result, "whole")) {
-			err_set(e, -EBADMSG, "%s: the log of '%s' is cut short%s%s", name,
+			err_set(e, -EBADMSG, "%s: the log of '%s' is truncated%s%s", name,
 				j->o->launcher, note ? ": " : "", note ? note : "");
 			whole = false;
 		} else if (note) {

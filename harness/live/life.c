@@ -9,8 +9,8 @@
 #include "harness/base/auto.h"
 #include "harness/live/life_impl.h"
 
-/* A horizon holds for this part of what it judged. It lets go after so many low severities: limits
- * are learnt anew at every look, so that one alone says little. */
+/* A horizon holds a finding for this part of its judged length, and releases it after this many
+ * low severities: limits are relearnt at every look, so a single look is weak evidence. */
 enum { HOLD_PART = 4, LOW_LOOKS = 2 };
 
 void life_free(struct life *life)
@@ -32,7 +32,7 @@ void lives_clear(struct lives *l)
 	*l = (struct lives){0};
 }
 
-/* Where 'key' is, or would be. */
+/* The position of 'key', or where to insert it. */
 static size_t life_place_of(const struct lives *l, const char *key)
 {
 	size_t low = 0, high = l->n;
@@ -76,7 +76,7 @@ static const char *group_of(const struct fleet_result *r, const struct fleet_mem
 	return m->group < r->n_groups ? r->groups[m->group].path : "";
 }
 
-/* Names cannot hold a newline (import_name), so that keys are unique. */
+/* Names cannot contain a newline (import_name), so keys are unique. */
 static char *life_key_of(const struct fleet_result *r, const struct fleet_finding *f)
 {
 	if (f->kind == FINDING_GROUP)
@@ -93,7 +93,7 @@ static void choose_shown(struct life *life)
 	for (unsigned i = 1; i < HORIZONS_MAX; i++)
 		if (life->view[i].severity > life->view[best].severity)
 			best = i;
-	/* When the last view lets go, the end still tells what was shown. */
+	/* When the last view releases the finding, its end line still shows that view. */
 	if (life->view[best].severity > 0)
 		life->shown = best;
 }
@@ -118,8 +118,8 @@ static void see(struct life_view *view, const struct fleet_result *r, const stru
 
 enum now_is { NOW_OFF, NOW_UNCLEAR, NOW_OVER };
 
-/* Is it off now? Between two bursts it is. A shift is over when its last time off is not within the
- * newest sixteenth. 'length_s': of what was judged. */
+/* Is the member off now? Between two bursts it counts as off. A shift has ended if its last time
+ * off is before the newest sixteenth. 'length_s': judged length. */
 static enum now_is now_of(const struct fleet_finding *f, double length_s, double now_s)
 {
 	double ago_s = now_s - f->until_s;
@@ -130,12 +130,12 @@ static enum now_is now_of(const struct fleet_finding *f, double length_s, double
 									      : NOW_OVER;
 }
 
-/* One look: what 'told' is given, and where it comes from. */
+/* One look: the receiver of events, and the source. */
 struct look {
 	struct lives *lives;
 	size_t horizon;
 	const struct fleet_result *r;
-	double length_s, now_s; /* length: of what was judged */
+	double length_s, now_s; /* length: judged period */
 	life_told *told;
 	void *ctx;
 };
@@ -151,7 +151,7 @@ static void name_life(
 	life->of_class = class ? alloc_copy(m->path) : NULL;
 }
 
-/* A life that begins; 'key' is taken. */
+/* Begins a life; takes 'key'. */
 static struct life *life_add(const struct look *look, const struct fleet_finding *f, char *key)
 {
 	struct life *life = lives_add(look->lives, key);
@@ -166,7 +166,7 @@ static struct life *life_add(const struct look *look, const struct fleet_finding
 static void view_let_go(struct life *life, size_t i)
 {
 	life->view[i].held_until_s = 0;
-	/* The last view stays to be told at the end. */
+	/* Keeps the last view, to be shown when the finding ends. */
 	if (life->shown != i)
 		life->view[i].severity = 0;
 }
@@ -182,7 +182,7 @@ static void take_finding(const struct look *look, const struct fleet_finding *f)
 		life = life_add(look, f, key);
 	else
 		free(key);
-	/* Findings come the most severe first: the first one of a life is shown. */
+	/* Findings are sorted by severity, so the first one of a life is shown. */
 	if (!life || life->seen)
 		return;
 	life->seen = true;
@@ -200,7 +200,7 @@ static void take_finding(const struct look *look, const struct fleet_finding *f)
 		look->told(look->ctx, LIFE_BEGIN, life, look->now_s);
 }
 
-/* The member of a life; NULL if it is of no member, or of one that is not there. */
+/* The member of a life; NULL if it has none, or if the member no longer exists. */
 static const struct fleet_member *member_of(struct life *life, const struct fleet_result *r)
 {
 	const char *path = strchr(life->key, '\n') + 1;
@@ -218,7 +218,7 @@ static const struct fleet_member *member_of(struct life *life, const struct flee
 	return NULL;
 }
 
-/* What was not found this time. */
+/* Handles lives that this look did not find. */
 static void look_at_missed(const struct look *look, struct life *life)
 {
 	const struct fleet_member *m = member_of(life, look->r);
@@ -252,7 +252,7 @@ static bool is_held(struct life *life, double now_s)
 
 	for (size_t i = 0; i < HORIZONS_MAX; i++)
 		held |= life->view[i].held_until_s > now_s;
-	/* A view that has been let go is shown no longer while another one holds. */
+	/* A released view is no longer shown while another view holds. */
 	for (size_t i = 0; held && i < HORIZONS_MAX; i++)
 		if (life->view[i].held_until_s <= now_s)
 			life->view[i].held_until_s = life->view[i].severity = 0;

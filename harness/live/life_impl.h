@@ -1,4 +1,4 @@
-/* Within this folder: what life.c shares with life_state.c. */
+/* Internal to this folder: shared by life.c and life_state.c. */
 #ifndef CULPRIT_HARNESS_LIVE_LIFE_IMPL_H
 #define CULPRIT_HARNESS_LIVE_LIFE_IMPL_H
 
@@ -6,7 +6,7 @@
 
 void life_free(struct life *life);
 struct life *lives_find(const struct lives *l, const char *key);
-/* A new life; 'key' is taken. */
+/* A new life; takes 'key'. */
 struct life *lives_add(struct lives *l, char *key);
 
 #endif

@@ -1,4 +1,4 @@
-/* Saves and restores findings that are under way. */
+/* Saves and restores open findings. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -103,7 +103,7 @@ int lives_restore(struct lives *l, const json_t *state, struct err *e)
 	}
 	if (rc) {
 		lives_clear(l);
-		return err_set(e, rc, "it is no state of this version of 'culprit watch'");
+		return err_set(e, rc, "not a state file of this version of 'culprit watch'");
 	}
 	return 0;
 }

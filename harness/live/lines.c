@@ -10,7 +10,7 @@
 #include "harness/base/clock.h"
 #include "harness/base/text.h"
 
-/* Earlier times are counted from another zero than the epoch. */
+/* Earlier times do not count from the epoch. */
 static const double first_date_s = 1e8, last_date_s = 2e11;
 
 char *line_time(double time_s, char *buf, size_t size)
@@ -52,7 +52,7 @@ static void print_who(FILE *f, const struct life *life)
 		fputs("(all)", f);
 }
 
-/* The words of 'culprit diagnose'. */
+/* Uses the terms of 'culprit diagnose'. */
 static const char *line_kind(const struct life *life, char text[40])
 {
 	switch (life->view[life->shown].kind) {
@@ -83,7 +83,7 @@ void line_text(FILE *f, enum life_event event, const struct life *life, double n
 		fprintf(f, " was %.3g times its peers (%s) from %s for %s%s", v->effect,
 			line_kind(life, kind), line_time(life->since_s, since, sizeof(since)),
 			line_duration(fmax(v->until_s - life->since_s, 0), lasted, sizeof(lasted)),
-			life->absent ? "; it is not judged any more: it has no samples, or no peers"
+			life->absent ? "; it is no longer judged: it has no samples or no peers"
 				     : "");
 	fputs(partial ? "; the data is partial\n" : "\n", f);
 }

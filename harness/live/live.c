@@ -1,8 +1,8 @@
 /*
- * A live capture: the tracers' logs are taken from the nodes while they grow, a part at a time,
- * over the agents' channels, and appended to files of the same names here. A node's log holds at
- * most 'bound_bytes' that were not taken; what is beyond that its tracer drops and counts, so that
- * neither the node's disk nor the applications feel a slow link or a slow disk here.
+ * A live capture: fetches the tracers' logs from the nodes while they grow, part by part over the
+ * agents' channels, and appends them to files of the same names here. A node holds at most
+ * 'bound_bytes' of a log that were not fetched; its tracer drops and counts records beyond that,
+ * so a slow link or a slow local disk affects neither the node's disk nor the applications.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -20,7 +20,7 @@
 #include "harness/base/jget.h"
 #include "harness/live/recording_impl.h"
 
-/* A tracer writes what it has four times a second. */
+/* A tracer writes buffered records four times a second. */
 #define ASK_EVERY_S 0.2
 
 enum { PART_BYTES = 256 << 10, LEAST_BYTES = 4096 };
@@ -30,7 +30,7 @@ static int local_error(const struct tail *t, const char *what, struct err *e)
 	return err_blame(e, ERR_HARNESS, err_errno(e, -errno, "cannot %s '%s'", what, t->local));
 }
 
-/* Without a cache queries read the whole log. */
+/* Without a cache, queries read the whole log. */
 static void begin_index(struct tail *t)
 {
 	char *path;
@@ -42,7 +42,7 @@ static void begin_index(struct tail *t)
 	free(path);
 }
 
-/* An index that fails can be done without. */
+/* The index is optional: ignore its failure. */
 static void go_on_with_index(struct tail *t)
 {
 	struct err e;
@@ -53,7 +53,7 @@ static void go_on_with_index(struct tail *t)
 	t->index = NULL;
 }
 
-/* Appends what an answer has. */
+/* Appends the data of an answer. */
 static int live_take(struct recording *r, struct tail *t, const json_t *answer, struct err *e)
 {
 	const char *text = jget_text(answer, "data");
@@ -65,7 +65,7 @@ static int live_take(struct recording *r, struct tail *t, const json_t *answer, 
 	t->size = (uint64_t)jget_int(answer, "size");
 	if (!text || n < 0)
 		rc = err_blame(e, ERR_CLUSTER,
-			err_set(e, -EPROTO, "what came of '%s' is no part of a file", t->remote));
+			err_set(e, -EPROTO, "the answer for '%s' is invalid", t->remote));
 	if (!rc && n && t->fd < 0) {
 		t->fd = open(t->local, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 		if (t->fd < 0)
@@ -104,7 +104,7 @@ static int live_ask(struct recording *r, struct recording_tracer *t, struct err 
 		&t->tail.asked, e);
 }
 
-/* One turn of one log: takes an answer that has come, or asks. */
+/* One step for one log: processes an answer if it has arrived, otherwise sends a request. */
 static int turn(struct recording *r, struct recording_tracer *t, struct err *e)
 {
 	struct tail *tail = &t->tail;
@@ -131,7 +131,7 @@ int live_step(struct recording *r, double *wait_s, struct err *e)
 	for (size_t i = 0; i < r->n_tracers && !rc; i++) {
 		struct recording_tracer *t = &r->tracers[i];
 
-		/* A loss is seen elsewhere, and ends the capture. */
+		/* Another check notices the lost node and ends the capture. */
 		if (node_lost(t->member->node, NULL))
 			continue;
 		rc = turn(r, t, e);
@@ -149,19 +149,19 @@ int live_step(struct recording *r, double *wait_s, struct err *e)
 	return rc;
 }
 
-/* Has anything of the log come? Its tracer writes the head first. */
+/* Has any data of the log arrived? Its tracer writes the head first. */
 static bool has_begun(const struct recording_tracer *t)
 {
 	return t->tail.got;
 }
 
-/* Has all that the log had been taken? */
+/* Has the whole log been fetched? */
 static bool is_done(const struct recording_tracer *t)
 {
 	return !t->tail.asked && t->tail.got && t->tail.got >= t->tail.size;
 }
 
-/* Of nodes that are not lost. */
+/* Only for nodes that are not lost. */
 static bool all(const struct recording *r, bool (*check)(const struct recording_tracer *))
 {
 	for (size_t i = 0; i < r->n_tracers; i++)
@@ -181,7 +181,7 @@ static int take_until(struct recording *r, bool (*check)(const struct recording_
 		rc = live_step(r, &wait_s, e);
 		if (!rc && clock_mono_s() > until_s)
 			rc = err_blame(e, ERR_CLUSTER,
-				err_set(e, -ETIMEDOUT, "the logs did not come within %g s",
+				err_set(e, -ETIMEDOUT, "the logs did not arrive within %g s",
 					limit_s));
 		if (!rc && !all(r, check))
 			usleep((useconds_t)(wait_s * 1e6));
@@ -214,14 +214,14 @@ int live_begin(struct recording *r, struct err *e)
 		t->tail.local = alloc_format("%s/cells/0001.1/%s.%s", store_folder(r->store),
 			t->member->name, recording_files[t->kind]);
 	}
-	/* Then the folder has all its files. */
+	/* From then on the folder has all its files. */
 	rc = rc ?: take_until(r, has_begun, RECORDING_CALL_S, e) ?: put_first_row(r, e);
 	if (!rc)
 		file_give_to_sudo_user(store_folder(r->store));
 	return rc;
 }
 
-/* The END of the node's log is that of ours. */
+/* The END record of the node's log also ends ours. */
 static int check_end(const struct recording_tracer *t, struct err *e)
 {
 	struct record_end end;
@@ -238,8 +238,8 @@ int live_finish(struct recording *r, struct err *e)
 	for (size_t i = 0; i < r->n_tracers; i++) {
 		struct tail *t = &r->tracers[i].tail;
 
-		/* An answer that is under way is from before the tracer's end, and says how large
-		 * the log was then. */
+		/* A pending answer dates from before the tracer's end, and has the log's size at
+		 * that time. */
 		node_asked_free(t->asked);
 		t->asked = NULL;
 		t->size = t->got + 1;

@@ -23,7 +23,7 @@ enum { CLIENTS = 8 };
 static const char name[] = "control";
 
 struct client {
-	int fd; /* -1: none */
+	int fd; /* -1: not connected */
 	size_t n;
 	char line[ORDER_LINE];
 };
@@ -33,7 +33,8 @@ struct orders {
 	struct client clients[CLIENTS];
 };
 
-/* The folder's path may be longer than an address holds: it is reached by its descriptor. */
+/* The folder's path may be longer than a socket address holds, so it is used through its
+ * descriptor. */
 static struct sockaddr_un address_in(int folder)
 {
 	struct sockaddr_un a = {.sun_family = AF_UNIX};
@@ -67,7 +68,7 @@ int orders_open(const char *folder, struct orders **out, struct err *e)
 	}
 	at = address_in(o->folder);
 	o->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	/* Nobody can connect before listen, which comes after chmod. */
+	/* Nobody can connect before listen, which follows chmod. */
 	if (o->fd < 0 || bind(o->fd, (struct sockaddr *)&at, sizeof(at)) < 0)
 		rc = err_errno(e, -errno, "cannot make the socket '%s'", path);
 	else if (fchmodat(o->folder, name, 0600, 0) < 0 || listen(o->fd, CLIENTS) < 0)
@@ -75,7 +76,7 @@ int orders_open(const char *folder, struct orders **out, struct err *e)
 	if (rc) {
 		if (rc == -EADDRINUSE && o->fd >= 0) {
 			close(o->fd);
-			o->fd = -1; /* it is another's, and stays */
+			o->fd = -1; /* the socket belongs to another process: keep it */
 		}
 		orders_close(o);
 		return rc;
@@ -106,7 +107,7 @@ void orders_close(struct orders *o)
 	free(o);
 }
 
-/* One that is too many is closed at once. */
+/* A connection beyond the limit is closed at once. */
 static void take_client(struct orders *o)
 {
 	int fd = accept4(o->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
@@ -128,11 +129,11 @@ static void answer_line(struct client *c, order_fn fn, void *ctx)
 	fn(ctx, c->line, answer);
 	n = strcspn(answer, "\n");
 	answer[n++] = '\n';
-	/* Who does not wait for it does not get it. */
+	/* A client that does not wait loses its answer. */
 	send(c->fd, answer, n, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
-/* Obeys all whole lines that have come. A line that is too long ends the connection. */
+/* Executes all complete lines received. A line that is too long ends the connection. */
 static void take_lines(struct client *c, order_fn fn, void *ctx)
 {
 	ssize_t n = recv(c->fd, c->line + c->n, sizeof(c->line) - c->n, MSG_DONTWAIT);
@@ -170,7 +171,7 @@ void orders_take(struct orders *o, double timeout_s, int wake_fd, order_fn fn, v
 		take_client(o);
 }
 
-/* ---- the other side ---- */
+/* ---- the client's side ---- */
 
 static int dial(const char *folder, double timeout_s, struct err *e)
 {
@@ -195,7 +196,7 @@ static int dial(const char *folder, double timeout_s, struct err *e)
 		close(fd);
 	if (rc == -ENOENT || rc == -ECONNREFUSED)
 		return err_set(e, -ENOENT,
-			"no capture runs with the folder '%s': 'culprit trace --inventory' makes "
+			"no capture runs in the folder '%s': 'culprit trace --inventory' starts "
 			"one",
 			folder);
 	return err_errno(e, rc, "cannot reach the capture of '%s'", folder);

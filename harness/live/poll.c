@@ -1,4 +1,4 @@
-/* Asks a Prometheus server again and again. */
+/* Polls a Prometheus server. */
 #include "harness/live/poll.h"
 
 #include <math.h>
@@ -29,7 +29,7 @@ static int take_metric(void *ctx, const char *declaration, struct err *e)
 	return p->sink.metric ? p->sink.metric(p->sink.ctx, declaration, e) : 0;
 }
 
-/* Whether this step of the series is new; notes it. */
+/* Is this step of the series new? Marks it as taken. */
 static bool is_new(struct poll *p, uint32_t id, int64_t step)
 {
 	struct poll_seen *s;
@@ -72,7 +72,7 @@ int poll_once(struct poll *p, double now_s, struct err *e)
 	double to_s = (floor(now_s / p->step_s) - LAG_STEPS) * p->step_s, done_s = NAN, from_s;
 	int rc;
 
-	/* After a long outage no further back than at first. */
+	/* After a long outage, go back no further than in the first query. */
 	from_s = to_s - floor(p->history_s / p->step_s) * p->step_s;
 	if (p->begun)
 		from_s = fmax(from_s, p->done_s - OVERLAP_STEPS * p->step_s);

@@ -1,7 +1,7 @@
 /*
- * A Prometheus server, asked again and again: each query begins a step before the last sample, so
- * that late samples are found; those that were taken before are left out. The newest step is asked
- * for one step later, when all scrapes of it have arrived.
+ * Polls a Prometheus server: each query begins one step before the last sample, so that late
+ * samples are found; samples already taken are skipped. The newest step is queried one step
+ * later, when all of its scrapes have arrived.
  */
 #ifndef CULPRIT_HARNESS_LIVE_POLL_H
 #define CULPRIT_HARNESS_LIVE_POLL_H
@@ -13,7 +13,7 @@
 #include "diag/import/import.h"
 #include "harness/base/err.h"
 
-/* prometheus_query, or a test's. */
+/* prometheus_query, or a replacement in tests. */
 typedef int poll_query(void *ctx, double from_s, double to_s, const struct import_sink *sink,
 	double *done_s, struct err *e);
 
@@ -21,8 +21,8 @@ struct poll {
 	poll_query *query;
 	void *ctx;
 	struct import_sink sink;
-	double step_s, history_s; /* the first query reaches so far back */
-	/* Private; zero at first. */
+	double step_s, history_s; /* history_s: range of the first query */
+	/* Private; initialise with zeros. */
 	bool begun;
 	double done_s;
 	struct poll_seen {
@@ -34,7 +34,8 @@ struct poll {
 };
 void poll_clear(struct poll *p);
 
-/* Takes in what is new at 'now_s' (of the server's clock, about). As prometheus_query. */
+/* Fetches new samples at 'now_s' (the server's clock, approximately). Returns like
+ * prometheus_query. */
 int poll_once(struct poll *p, double now_s, struct err *e);
 
 #endif

@@ -1,4 +1,4 @@
-/* Captures all nodes of a cluster until it is told to stop. */
+/* Records all nodes of a cluster until it is stopped. */
 #include "harness/live/recording.h"
 
 #include <errno.h>
@@ -48,7 +48,7 @@ struct start {
 	json_t *processes; /* {node: result of "processes"} */
 };
 
-/* The numbers of the programs' processes that are not the file system's. */
+/* The pids of the programs' processes that do not belong to the file system. */
 static json_t *application_pids(
 	const struct recording *r, const struct member *m, const json_t *processes)
 {
@@ -80,7 +80,7 @@ static int start_args(void *ctx, const struct member *m, json_t **args, struct e
 		return 1;
 	pids = app ? application_pids(s->r, m, jget(s->processes, m->name)) : json_incref(m->pids);
 	if (!json_array_size(pids)) {
-		tell(s->r, "%s: none of the applications runs there", m->name);
+		tell(s->r, "%s: no application process is running", m->name);
 		return 1;
 	}
 	*args = json_deep_copy(s->r->o->tracing);
@@ -88,7 +88,7 @@ static int start_args(void *ctx, const struct member *m, json_t **args, struct e
 	tracing_add_bulk(*args, s->r->cluster->bulk);
 	json_object_set_new(*args, "control", json_true());
 	json_object_set(*args, "pids", pids);
-	/* Some of an application's may have ended since they were listed. */
+	/* Some of an application's processes may have ended since they were listed. */
 	json_object_set_new(*args, "skip_ended", json_boolean(app));
 	return 0;
 }
@@ -177,7 +177,7 @@ static int order_args(void *ctx, const struct member *m, json_t **args, struct e
 	return 0;
 }
 
-/* -EINVAL: the line is wrong, and no node was told. */
+/* -EINVAL: the line is invalid, and no node received it. */
 static int recording_pass_on(struct recording *r, const char *line, struct err *e)
 {
 	struct choice ignored;
@@ -219,7 +219,7 @@ static void recording_describe(struct recording *r, char answer[ORDER_ANSWER])
 	snprintf(kept, sizeof(kept), "ring %.0f s", r->ring_s);
 	if (r->o->live)
 		snprintf(kept, sizeof(kept),
-			"%llu bytes have come, %llu wait on nodes, %llu records lost",
+			"%llu bytes received, %llu pending on nodes, %llu records lost",
 			(unsigned long long)got, (unsigned long long)(size > got ? size - got : 0),
 			(unsigned long long)lost);
 	snprintf(answer, ORDER_ANSWER,
@@ -271,7 +271,7 @@ static void recording_on_event(void *ctx, struct node *n, const json_t *event)
 		if (t->member->node != n || strcmp(t->handle, handle) || t->ended)
 			continue;
 		t->ended = true;
-		tell(r, "%s: the tracer of %s has ended: all that it traced has", t->member->name,
+		tell(r, "%s: the tracer of %s has ended: all its processes have", t->member->name,
 			t->kind == TRACED_FS ? "the file system" : "applications");
 	}
 }
@@ -286,7 +286,7 @@ static json_t *look_at_nodes(struct recording *r, struct err *e)
 		"nodes", nodes);
 }
 
-/* Asks the condition once a second. If it cannot be asked the capture continues without it. */
+/* Calls the trigger once a second. If the call fails, the capture continues without the trigger. */
 static void ask_trigger(struct recording *r)
 {
 	auto_json json_t *now = NULL;
@@ -299,10 +299,10 @@ static void ask_trigger(struct recording *r)
 	r->asked_s = clock_mono_s();
 	now = look_at_nodes(r, &e);
 	if (!now)
-		return; /* a node that is lost ends all, elsewhere */
+		return; /* a lost node ends the capture elsewhere */
 	rc = trigger_ask(r->trigger, now, why, &e);
 	if (rc < 0) {
-		tell(r, "the trigger is not asked any more: %s", e.text);
+		tell(r, "the trigger is disabled: %s", e.text);
 		trigger_close(r->trigger);
 		r->trigger = NULL;
 	} else if (rc) {
@@ -368,7 +368,7 @@ int recording_run(const struct recording_options *o, size_t *cells, struct err *
 		tell(&r, "%zu tracers run; orders: culprit trace --control %s write", r.n_tracers,
 			o->folder);
 		rc = recording_watch(&r, e);
-		/* A second signal gives up. */
+		/* A second signal ends the wait. */
 		nodeset_resume(r.cluster->set);
 		tell(&r, "ending");
 		stopped = recording_stop(&r, &later);

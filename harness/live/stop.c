@@ -52,7 +52,7 @@ void stop_wait(double s, int fd)
 void stop_at_once(bool on)
 {
 	at_once = on;
-	/* A signal that came just before. */
+	/* Handle a signal that arrived just before. */
 	if (on && stop_asked)
 		on_signal(SIGTERM);
 }

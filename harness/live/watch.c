@@ -19,9 +19,10 @@
 #include "harness/live/lines.h"
 #include "harness/live/stop.h"
 
-/* Samples are kept for this much of the longest horizon; publishing waits so long. */
+/* Keeps samples for this multiple of the longest horizon; minimum time between publications. */
 static const double kept = 1.0 + 1.0 / HORIZON_LOOKS, publish_s = 0.5, ahead_max_s = 86400;
-/* Of samples that are older a flight recorder holds nothing any more; how often it may be told. */
+/* Age beyond which a flight recorder no longer holds the samples' time; minimum time between
+ * alarms. */
 static const double alarm_late_s = 120, alarm_pause_s = 60;
 enum { CELL_BYTES = 2 }; /* diag/fleet/panel.h */
 
@@ -32,19 +33,19 @@ struct watch {
 	struct pace pace;
 	struct horizons horizons;
 	double step_s;
-	uint32_t last_id; /* of the series */
-	char **declared;  /* ended by NULL: a head's declarations come again with every piece */
+	uint32_t last_id; /* id of the last series */
+	char **declared;  /* NULL-terminated: every piece repeats the head's declarations */
 	size_t n_declared;
 	struct lives lives;
 	bool live, failed;
-	double first_s, now_s;  /* of all samples; NAN: there are none */
-	double check_s;         /* no horizon is due before */
-	double drop_s;          /* older samples are not needed any more */
+	double first_s, now_s;  /* range of all samples; NAN: no samples */
+	double check_s;         /* no horizon is due before this */
+	double drop_s;          /* older samples are no longer needed */
 	char *unjudged, *saved; /* saved: the state file's text */
 	uint64_t ahead;
-	double partial_s;   /* samples up to here may lack others; -INFINITY: none do */
+	double partial_s;   /* samples up to this time may be incomplete; -INFINITY: none */
 	double published_s; /* CLOCK_MONOTONIC */
-	char *alarm;        /* who is found since the last look; or NULL */
+	char *alarm;        /* members of new findings since the last look, or NULL */
 	double alarmed_s;   /* CLOCK_MONOTONIC */
 	struct exposition numbers;
 };
@@ -66,7 +67,7 @@ static int restore(struct watch *w, struct err *e)
 		return rc;
 	state = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
 	rc = lives_restore(&w->lives, state, e);
-	return rc ? err_prefix(e, rc, "%s: remove the file to begin anew", w->o.state) : 0;
+	return rc ? err_prefix(e, rc, "%s: remove the file to start over", w->o.state) : 0;
 }
 
 static int save(struct watch *w, struct err *e)
@@ -101,7 +102,7 @@ static void told(void *ctx, enum life_event event, const struct life *life, doub
 		w->alarm = alloc_copy(*life->member ? life->member : life->group);
 }
 
-/* One line for a reason that may be any text. */
+/* Turns a reason, which can be any text, into one line. */
 static void clean_line(char *text)
 {
 	for (; *text; text++)
@@ -109,7 +110,7 @@ static void clean_line(char *text)
 			*text = '?';
 }
 
-/* Has the flight recorder written. Its failure is told, and ends nothing. */
+/* Makes the flight recorder write. A failure is reported and ignored. */
 static void sound_alarm(struct watch *w, double now_s)
 {
 	auto_free char *who = AUTO_TAKE(w->alarm);
@@ -126,7 +127,7 @@ static void sound_alarm(struct watch *w, double now_s)
 		w->o.tell(e.text);
 	} else {
 		auto_free char *text = alloc_format(
-			"the capture of '%s' writes what it keeps", w->o.on_alarm);
+			"the capture of '%s' is writing its records", w->o.on_alarm);
 
 		w->o.tell(text);
 	}
@@ -182,7 +183,7 @@ static void tell_horizons(const struct watch *w)
 	w->o.tell(text);
 }
 
-/* Fixes the horizons, once the distance of samples is known; false: it is not. */
+/* Sets the horizons once the interval of samples is known; returns false before. */
 static bool know_horizons(struct watch *w, unsigned least)
 {
 	double cells = 0;
@@ -208,7 +209,7 @@ static void watch_forget(struct watch *w, double now_s)
 {
 	double before_s = now_s - kept * w->horizons.v[w->horizons.n - 1].length_s;
 
-	/* In steps, since the detector forgets whole blocks of time. */
+	/* In steps, because the detector forgets whole blocks of time. */
 	if (before_s - w->drop_s < w->horizons.v[0].length_s)
 		return;
 	w->drop_s = before_s;
@@ -251,7 +252,7 @@ static int live_watch_judge(struct watch *w, size_t i, double to_s, struct err *
 	return rc;
 }
 
-/* Lines are out before the state says so: a crash between the two repeats them. */
+/* Print lines before saving the state: after a crash in between, lines are repeated, not lost. */
 static int after_looks(struct watch *w, double now_s, struct err *e)
 {
 	int rc;
@@ -287,7 +288,7 @@ static int live_watch_look(struct watch *w, double to_s, bool all, struct err *e
 
 int watch_look(struct watch *w, bool all, struct err *e)
 {
-	/* The newest sample is judged too. */
+	/* Includes the newest sample. */
 	double to_s = w->now_s + (w->step_s > 0 ? w->step_s / 2 : 1e-3);
 
 	return isnan(w->now_s) ? 0 : live_watch_look(w, to_s, all, e);
@@ -323,7 +324,7 @@ static int take_metric(void *ctx, const char *declaration, struct err *e)
 	return 0;
 }
 
-/* A clock that is wrong must not make all other samples old. */
+/* A wrong clock must not make all other samples old. */
 static bool is_ahead(struct watch *w, double time_s)
 {
 	char at[40];
@@ -332,7 +333,7 @@ static bool is_ahead(struct watch *w, double time_s)
 		return false;
 	if (!w->ahead++) {
 		auto_free char *text = alloc_format(
-			"samples that are later than this machine's clock are dropped: the first "
+			"samples later than this machine's clock are dropped: the first "
 			"is of %s",
 			line_time(time_s, at, sizeof(at)));
 
@@ -423,7 +424,7 @@ const char *watch_unjudged(const struct watch *w)
 {
 	if (w->numbers.members)
 		return NULL;
-	return w->unjudged ? w->unjudged : "there are too few samples";
+	return w->unjudged ? w->unjudged : "too few samples";
 }
 
 const bool *watch_failed(const struct watch *w)

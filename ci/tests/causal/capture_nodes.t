@@ -35,18 +35,18 @@ refuses() {
 	if [ $got -eq "$code" ] && grep -q -- "$pattern" <<<"$said" && [ "$(wc -l <<<"$said")" -eq 1 ] && [ ! -e "$tmp/t" ]; then ok "$name"; else not_ok "$name" "$got: $said"; fi
 }
 refuses "throttling" 2 "with --inventory there is only --method messages" --method throttle -- true
-refuses "an unknown client" 2 "--from takes a client of the inventory, and 's1' is none" --from s1 -- true
+refuses "an unknown client" 2 "--from needs a client of the inventory, not 's1'" --from s1 -- true
 refuses "a root outside the file system" 2 "'/tmp' is not below '/mnt/fs', where c1 has the file system" --root /tmp -- true
 refuses "a missing root" 2 "c1: .*cannot use '/mnt/fs/nowhere'" --root /mnt/fs/nowhere -- true
 refuses "a relative root" 2 "absolute path" --root here -- true
-refuses "a launcher that runs nowhere" 3 "c2: no 'no-such-daemon' runs there" --launcher no-such-daemon -- true
+refuses "a launcher that runs nowhere" 3 "c2: 'no-such-daemon' is not running" --launcher no-such-daemon -- true
 # Two names for one client.
 awk -v own="${address[0]}" '/name = "c1"/ { getline key; first = key } /name = "c2"/ { getline key; key = first; gsub(/address = "[^"]*"/, "address = \"" own "\"") }
 	{ print } key { print key; key = "" }' "$dir/inventory.lua" >"$dir/twice.lua"
 inventory=$dir/twice.lua refuses "two clients on one host" 2 "'c1' and 'c2' have the same address" -- true
 refuses "a command that cannot be run" 3 "'sh' ended with exit code 127 on c1" -- sh -c 'exec 2>/dev/null; exec /no/such/program'
 refuses "a command that fails" 3 "'sh' ended with exit code 7 on c1: nothing is written" -- sh -c 'exit 7'
-refuses "a command that takes too long" 3 "ran for more than 1 s and has been ended" --time-limit 1s -- sleep 1000.25
+refuses "a command that takes too long" 3 "ran for more than 1 s and was killed" --time-limit 1s -- sleep 1000.25
 refuses "no calls below the root" 3 "made no call on a file below '/mnt/fs'" -- true
 
 # A job on two nodes. It waits until another user has logged in to c2 and written there.

@@ -83,7 +83,7 @@ check "findings are searched in it, and nothing is wrong with it" searched
 follower=$!
 check "its rows are shipped as they come" until_true 60 grep -q '"table":"events"' "$tmp/rows"
 exits "a second capture of the same nodes" 0 'beside.second: 1 written' "$culprit" trace --inventory "$inventory" --for 1s -o "$tmp/beside.second"
-exits "it tells how it goes" 0 'bytes have come' control status
+exits "it tells how it goes" 0 'bytes received' control status
 exits "it ends when told" 0 'done: stop' control stop
 wait "$capture"
 is "in order" $? 0

@@ -136,7 +136,7 @@ static void truncation_is_seen(void **state)
 	assert_string_equal(all(f), "<was truncated>3,c\n");
 	/* It has grown beyond its old size in the meantime. */
 	put("w", "4,d\n5,e\n6,f\n");
-	assert_string_equal(all(f), "<was written anew>4,d\n5,e\n6,f\n");
+	assert_string_equal(all(f), "<was rewritten>4,d\n5,e\n6,f\n");
 	follow_close(f);
 }
 

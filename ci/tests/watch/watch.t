@@ -72,14 +72,14 @@ now=$(date +%s)
 awk -F, -v now="$now" -v last="$(tail -1 ill.csv | cut -d, -f1)" 'BEGIN { OFS = "," } NR > 1 { $1 += now - last } 1' ill.csv >new.csv
 "${watch[@]}" --once --csv new.csv --on-alarm capture >out 2>err
 check "a capture that does not run is no reason to end" [ $? = 1 ]
-check "and is told" grep -q "no capture runs with the folder 'capture'" err
+check "and is told" grep -q "no capture runs in the folder 'capture'" err
 python3 recorder.py & pids+=($!)
 until_true 60 test -S capture/control
 awk -F, -v now="$(date +%s)" -v last="$(tail -1 ill.csv | cut -d, -f1)" 'BEGIN { OFS = "," } NR > 1 { $1 += now - last } 1' ill.csv >new.csv
 "${watch[@]}" --once --csv new.csv --on-alarm capture >out 2>err
 check "a finding that begins now has the capture write" until_true 60 grep -qx 'write watch found d1' told
 check "once" [ "$(wc -l <told)" = 1 ]
-check "which is told" grep -q "the capture of 'capture' writes what it keeps" err
+check "which is told" grep -q "the capture of 'capture' is writing its records" err
 
 echo '{"version":7}' >bad.json
 "${watch[@]}" --once --csv ill.csv --state bad.json >out 2>err
