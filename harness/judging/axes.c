@@ -1,4 +1,5 @@
-/* The order of a table's rows and columns: the scenario's, which no seed changes. */
+/* The order of a table's rows and columns: the scenario's order, which is independent of the
+ * seed. */
 #include "harness/judging/axes.h"
 
 #include <stdlib.h>
@@ -9,7 +10,7 @@
 #include "harness/base/auto.h"
 #include "harness/base/jget.h"
 
-/* A label that the run does not list, and where the scenario names it. */
+/* A label that the run does not list, and its position in the scenario. */
 struct label {
 	const char *text;
 	size_t at;
@@ -25,7 +26,7 @@ static int by_place(const void *a, const void *b)
 }
 
 /* Where the scenario first names the fault or workload of a label such as "ddw(records=16)" in
- * quotes, as it is or as a path's end; SIZE_MAX: nowhere. Comments are passed over. */
+ * quotes, alone or at the end of a path; SIZE_MAX: nowhere. Comments are skipped. */
 static size_t axes_place_of(const char *scenario, const char *label)
 {
 	size_t length = strcspn(label, "(");
@@ -55,7 +56,7 @@ static bool lists(const json_t *list, const char *text)
 	return false;
 }
 
-/* First the labels that the run lists, as far as cells have them; then the others by their place in
+/* First the labels that the run lists and that have cells; then the others by their position in
  * the scenario. */
 static void judging_axes_declare(struct score_table *t, enum score_axis axis, const json_t *cells,
 	const char *key, const json_t *listed, const char *scenario)

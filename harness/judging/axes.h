@@ -6,9 +6,9 @@
 #include "harness/store/store.h"
 
 /* Declares the axes of a run's scored cells: the control first, then faults and workloads in the
- * order of the scenario, which is the same for every run of it. Runs record that order; those of
- * older versions are ordered by where the scenario's text names them, and labels of one name by
- * their parameters. 'column' (may be NULL) stands in place of all workloads. */
+ * scenario's order, which is the same for every run of it. Runs record that order; runs of older
+ * versions are sorted by where the scenario's text names the labels, and labels with the same
+ * name by their parameters. 'column' (may be NULL) replaces all workloads. */
 int axes_declare(struct store *s, const char *column, struct score_table *t, struct err *e);
 
 #endif

@@ -13,7 +13,7 @@
 
 struct failures {
 	struct failures_spec spec;
-	uint64_t unique; /* the FUSE request at hand, whose calls may still be done again */
+	uint64_t unique; /* the current FUSE request, whose calls may still be retried */
 	struct failure_row *v;
 	size_t n;
 	uint64_t written;
@@ -96,7 +96,7 @@ static int write_all(struct failures *f, struct err *e)
 	return 0;
 }
 
-/* Requests of one FUSE request come one after the other. */
+/* The requests of one FUSE request are sequential. */
 static int begin_cause(struct failures *f, const struct flow_request *r, struct err *e)
 {
 	const uint64_t unique = r->fuse ? r->fuse->unique : 0, before = f->unique;
@@ -105,7 +105,7 @@ static int begin_cause(struct failures *f, const struct flow_request *r, struct 
 	return unique && unique == before ? 0 : write_all(f, e);
 }
 
-/* 'd' went well: what failed before for the same cause was made good. */
+/* 'd' succeeded, so earlier failures with the same cause were repaired. */
 static void mend(struct failures *f, const struct flow_disk *d)
 {
 	for (size_t i = 0; i < f->n; i++)

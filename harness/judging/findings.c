@@ -10,7 +10,7 @@
 #include "harness/base/auto.h"
 #include "harness/lua/library.h"
 
-/* A finding's file, and the row at hand. */
+/* A finding's file, and the current row. */
 struct search {
 	struct luax_source src;
 	char *name, *about, *severity, *sql, *text, *todo, *evidence;
@@ -29,7 +29,7 @@ static int findings_check(struct search *s, struct err *e)
 		if (!strcmp(s->severity, severities[i]))
 			return 0;
 	return luax_complain(&s->src, "severity", e,
-		"'severity' is error, warning or note, not '%s'", s->severity);
+		"'severity' must be error, warning or note, not '%s'", s->severity);
 }
 
 static int findings_load(struct search *s, lua_State *L, const char *name, struct err *e)
@@ -128,7 +128,7 @@ static int findings_fill(struct search *s, const char *form, bool as_sql,
 			print_cell(f, c, as_sql);
 		else
 			rc = luax_complain(&s->src, NULL, e,
-				"'%.*s' is no column of the finding's query", (int)n, form + 1);
+				"'%.*s' is not a column of the finding's query", (int)n, form + 1);
 		form += n + 1;
 	}
 	fclose(f);
@@ -183,7 +183,7 @@ static int findings_row(void *ctx, int n, const struct query_cell *cells, struct
 	return rc ?: s->fn(s->ctx, &found, e);
 }
 
-/* 'severity': only if it is of this one; NULL: any. */
+/* 'severity': only findings of this severity; NULL: all. */
 static int search_one(struct query *q, const char *name, const char *severity, findings_fn *fn,
 	void *ctx, struct err *e)
 {

@@ -28,8 +28,8 @@ struct flows {
 	struct fs *fs;
 	struct places places;
 	struct flow *flow;
-	/* The first log, as NODE.FILE, that is not of flows, that has no heads, whose recording was
-	 * changed; and how. NULL: none. */
+	/* The first log, as NODE.FILE, that is not a flow log, that lacks heads, or whose
+	 * recording was changed, and how. NULL: none. */
 	char *no_flow, *no_heads, *changed, *change;
 	bool may; /* a log of the file system may be one of flows with heads */
 	void (*opened)(void *ctx, struct stream *s, const char *node);
@@ -46,13 +46,13 @@ static int load_fs(struct store *s, const char *type, struct fs **out, struct er
 
 	if (rc == 0)
 		return err_set(e, -EINVAL,
-			"'%s' does not say which file system it was run on; name it with "
+			"'%s' does not record its file system; name it with "
 			"--file-system",
 			store_folder(s));
 	return rc < 0 ? rc : fs_load(type ? type : recorded, out, e);
 }
 
-/* What a log says of itself; older ones say nothing. */
+/* A log's own description; older logs have none. */
 static void look_at_head(
 	struct flows *f, const struct log_head *h, enum place_log log, const char *name)
 {
@@ -136,8 +136,8 @@ static bool has_app(const char *folder, const struct place *p)
 	return access(path, F_OK) == 0;
 }
 
-/* 'recorded' by hand, or by a flight recorder: applications were traced only where it was asked for
- * and they ran. */
+/* 'recorded' manually or by a flight recorder: applications were traced only on request, if they
+ * ran. */
 static int add_logs(struct flows *f, const char *folder, bool recorded, struct err *e)
 {
 	int rc = 0;
@@ -151,7 +151,7 @@ static int add_logs(struct flows *f, const char *folder, bool recorded, struct e
 	}
 	if (!rc && !f->n_logs)
 		rc = f->n_missing ? err_set(e, -ENOENT, "%s", f->missing[0])
-				  : err_set(e, -EINVAL, "the run describes no nodes");
+				  : err_set(e, -EINVAL, "the run has no description of its nodes");
 	return rc;
 }
 
@@ -191,7 +191,7 @@ static int flows_begin(struct store *s, const json_t *row, const char *fs_type,
 		s, jget_int(row, "attempt"), jget_int(jget(row, "written"), "number")};
 	if (!json_is_object(cluster))
 		rc = err_set(e, -EINVAL,
-			"'%s' was run by a culprit that did not keep its nodes' addresses and "
+			"'%s' is of an older version, which did not keep nodes' addresses and "
 			"clocks",
 			store_folder(s));
 	rc = rc ?: load_fs(s, fs_type, &f->fs, e) ?: places_read(&f->places, cluster, e);
@@ -339,7 +339,7 @@ const struct flow_protocol *flows_protocol(const struct flows *f)
 	return fs_protocol(f->fs);
 }
 
-/* Nodes of flow.h are those that have logs. */
+/* flow.h numbers only nodes that have logs. */
 static const struct place *flows_place_of(const struct flows *f, uint32_t node)
 {
 	return places_find(&f->places, flow_node_name(f->flow, node));
@@ -374,13 +374,13 @@ bool flows_complete(const struct flows *f, char *why, size_t size)
 		return true;
 	if (!flows_protocol(f))
 		snprintf(why, size,
-			"the file system's Lua file describes no messages, so there are no "
-			"requests; 'messages' in harness/lua/culprit.meta.lua says how");
+			"no requests, because the file system's Lua file describes no "
+			"messages (see 'messages' in harness/lua/culprit.meta.lua)");
 	else if (f->no_flow)
-		snprintf(why, size, "%s is no log of flows: %s", f->no_flow, run);
+		snprintf(why, size, "%s is not a flow log: %s", f->no_flow, run);
 	else if (f->no_heads)
-		snprintf(why, size, "%s is a log of flows without heads of messages: %s",
-			f->no_heads, run);
+		snprintf(why, size, "%s is a flow log without heads of messages: %s", f->no_heads,
+			run);
 	else if (c->reasons[FLOW_NO_POSITION] && !c->receives_bound)
 		snprintf(why, size, "the logs have no positions in byte streams: %s", run);
 	else if (c->reasons[FLOW_NO_HEADS])
@@ -388,7 +388,7 @@ bool flows_complete(const struct flows *f, char *why, size_t size)
 	else if (f->changed)
 		snprintf(why, size,
 			"no client's call reached a server whose calls are recorded; %s was "
-			"told to record less: %s",
+			"recorded with limits: %s",
 			f->changed, f->change);
 	else
 		snprintf(why, size, "no client's call reached a server whose calls are recorded");

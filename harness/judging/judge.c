@@ -69,7 +69,7 @@ static void give_aliases(struct judge *j)
 	}
 }
 
-/* Names the servers and loads the detectors; 'rc' of what came before. */
+/* Names the servers and loads the detectors; 'rc' is the result of preceding steps. */
 static int judge_load(struct judge *j, const json_t *detectors, int rc, struct err *e)
 {
 	if (rc)
@@ -102,7 +102,7 @@ static int new_part(const json_t *detectors, const json_t *part, struct store *s
 	return rc;
 }
 
-/* 1: the store holds shards, and each has its judge now; 0: it does not; or an error. */
+/* 1: the store holds shards, and each now has a judge; 0: it holds none; or an error. */
 static int new_parts(struct judge *j, const json_t *detectors, struct err *e)
 {
 	json_auto_t *shards = NULL;
@@ -140,13 +140,13 @@ int judge_new(const json_t *detectors, const json_t *servers, struct store *stor
 	return rc < 0 ? rc : 0;
 }
 
-/* Whether an attempt is this judge's to judge. */
+/* Does this judge judge the attempt? */
 static bool judge_is_own(const struct judge *j, int64_t attempt)
 {
 	return !j->first || (attempt >= j->first && attempt <= j->last);
 }
 
-/* The length that the scenario's phases make, which scored runs are cut to. */
+/* The duration of the scenario's phases, to which scored runs are cut. */
 static int read_length(struct judge *j, struct err *e)
 {
 	auto_free char *text = NULL;
@@ -154,13 +154,13 @@ static int read_length(struct judge *j, struct err *e)
 
 	j->seconds = rc == 1 ? atoi(text) : 0;
 	if (rc >= 0 && j->seconds <= 0)
-		rc = err_set(e, -EINVAL, "'%s' does not record how long its cells are to be judged",
+		rc = err_set(e, -EINVAL, "'%s' does not record the duration of its cells",
 			store_folder(j->store));
 	return rc < 0 ? rc : 0;
 }
 
-/* The confirmed attempts of training, or scored ones ('only': one of these; 0: all), in the order
- * of cells. The caller frees. */
+/* The confirmed attempts of training, or scored ones ('only': this one; 0: all), sorted by cell.
+ * The caller frees. */
 static int list_confirmed(
 	struct judge *j, bool training, int64_t only, struct judged **out, size_t *n, struct err *e)
 {
@@ -184,7 +184,7 @@ static int list_confirmed(
 	return 0;
 }
 
-/* Training cells that the plan has, confirmed or not. */
+/* Number of planned training cells, confirmed or not. */
 static int count_training(struct judge *j, size_t *n, struct err *e)
 {
 	json_auto_t *tally = NULL;
@@ -223,7 +223,7 @@ static int train(struct judge *j, struct err *e)
 	return rc;
 }
 
-/* The server or client behind an alias; any other text as it is. */
+/* The server or client with this alias; other strings are returned unchanged. */
 static const char *true_name(const struct judge *j, const struct evidence *ev, const char *alias)
 {
 	const char *client = jget_text(ev->clients, alias);
@@ -234,7 +234,7 @@ static const char *true_name(const struct judge *j, const struct evidence *ev, c
 	return client ? client : alias;
 }
 
-/* A detector's answer with true names. New reference. */
+/* A detector's answer with real names. New reference. */
 static json_t *unmask(const struct judge *j, const struct evidence *ev, const json_t *v)
 {
 	const char *key;
@@ -264,7 +264,7 @@ int judge_names(struct store *s, const json_t *v, json_t **out, struct err *e)
 	struct judge j = {.store = s};
 	int rc = store_get_json(s, "shards", &shards, e);
 
-	/* Each shard has its own aliases, and what is told here does not say whose it is. */
+	/* Each shard has its own aliases, and this text does not say which shard it is about. */
 	if (rc == 1)
 		*out = json_deep_copy(v);
 	if (rc)
@@ -283,7 +283,7 @@ int judge_names(struct store *s, const json_t *v, json_t **out, struct err *e)
 	return rc;
 }
 
-/* Appends ", DETECTOR: what it said" to 'text'. */
+/* Appends ", DETECTOR: RESULT" to 'text'. */
 static void judge_describe(const json_t *verdict, const char *detector, char *text, size_t size)
 {
 	const json_t *indicted = jget(verdict, "indicted"), *name;
@@ -300,7 +300,7 @@ static void judge_describe(const json_t *verdict, const char *detector, char *te
 	}
 }
 
-/* The verdict of a detector that failed. */
+/* The verdict for a detector that failed. */
 static json_t *failure(struct judge *j, const char *detector, const struct err *why)
 {
 	if (!j->failures++)
@@ -326,7 +326,7 @@ static void put_answer(struct judge *j, const char *name, int64_t attempt,
 	}
 }
 
-/* Appends what all detectors say of some attempts to 'rows', attempt by attempt. */
+/* Appends all detectors' verdicts on some attempts to 'rows', attempt by attempt. */
 static int judge_some(
 	struct judge *j, const struct judged *which, size_t n, json_t *rows, struct err *e)
 {
@@ -351,7 +351,7 @@ static int judge_some(
 	return rc;
 }
 
-/* Large runs take much memory: fewer of them are held at once. */
+/* Large runs take much memory, so fewer of them are held at the same time. */
 enum { SERVER_SECONDS_MAX = 50000 };
 
 static size_t at_once(const struct judge *j)
@@ -390,7 +390,7 @@ static int judge_parts(struct judge *j, int64_t only, json_t **out, struct err *
 		json_auto_t *own = NULL;
 		size_t n = 0;
 
-		/* A shard without scored attempts need not be trained either. */
+		/* A shard without scored attempts needs no training. */
 		rc = list_confirmed(part, false, only, &list, &n, e);
 		if (rc || !n)
 			continue;
@@ -410,7 +410,7 @@ int judge_all(struct judge *j, int64_t only, json_t **out, struct err *e)
 	return j->n_parts ? judge_parts(j, only, out, e) : judge_own(j, only, out, e);
 }
 
-/* The model of an external program is its training runs, which the store has already. */
+/* The model of an external program is its training runs, which are already in the store. */
 static int put_models(struct judge *j, struct err *e)
 {
 	int rc = 0;
@@ -439,7 +439,8 @@ static int put_all(struct judge *j, const json_t *rows, struct err *e)
 	return rc;
 }
 
-/* Verdicts and the texts that made them change together: a run never names another version. */
+/* Verdicts and the hashes of their detectors change in one transaction, so a run never names
+ * another version. */
 int judge_replace(struct judge *j, const json_t *rows, struct err *e)
 {
 	auto_free char *texts = json_dumps(j->texts, JSON_COMPACT);

@@ -1,4 +1,4 @@
-/* What detectors see of an attempt: its measurements, under aliases. */
+/* The evidence for detectors: an attempt's measurements under aliases. */
 #include "harness/judging/judge_impl.h"
 
 #include <errno.h>
@@ -14,7 +14,7 @@ void evidence_clear(struct evidence *ev)
 	json_decref(ev->clients);
 }
 
-/* The client's alias, numbered in the order of appearance, for this run only. 'known': {alias:
+/* The client's alias, numbered in order of appearance, for this run only. 'known': {alias:
  * name}. */
 static const char *client_alias(json_t *known, const char *name)
 {
@@ -31,7 +31,7 @@ static const char *client_alias(json_t *known, const char *name)
 	return client_alias(known, name);
 }
 
-/* The shortest duration that makes an event (culprit.Event). */
+/* The minimum duration of an event (culprit.Event). */
 static double shortest(const char *kind, const char *state)
 {
 	if (!strcmp(kind, "link-quiet"))
@@ -39,7 +39,7 @@ static double shortest(const char *kind, const char *state)
 	return !strcmp(kind, "app-slow") ? 1 : 0;
 }
 
-/* Cuts an event as if the log had ended after 'seconds'; false: there was no such event yet. */
+/* Cuts an event as if the log had ended after 'seconds'; returns false if it began later. */
 static bool cut_event(json_t *v, int32_t seconds)
 {
 	const char *kind = jget_text(v, "kind");
@@ -68,7 +68,7 @@ static size_t server_index(const struct judge *j, const char *name)
 	return k;
 }
 
-/* The events of an attempt as detectors get them: flat, cut, with aliases. */
+/* The events of an attempt in the form for detectors: flat, cut, with aliases. */
 static int events_read(
 	struct judge *j, int64_t attempt, int32_t seconds, struct evidence *ev, struct err *e)
 {
@@ -127,7 +127,7 @@ int evidence_read(
 		rc = events_read(j, attempt, seconds, ev, e);
 	if (rc)
 		return rc;
-	/* As the attempt is numbered in its own run: a joined run is judged as its parts were. */
+	/* Use the attempt's number in its own run: a joined run is judged like its parts. */
 	attempt -= j->first ? j->first - 1 : 0;
 	snprintf(ev->id, sizeof(ev->id), "%08llx",
 		(unsigned long long)(judge_draw(j, "run", attempt) >> 32));

@@ -1,4 +1,4 @@
-/* The detectors that judge a run, under their names in tables. */
+/* The detectors that judge a run, with their names in tables. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +20,7 @@ void instances_clear(struct judge *j)
 	json_decref(j->texts);
 }
 
-/* A detector that draws random numbers gets a seed, unless the scenario gave one. */
+/* A detector that uses random numbers gets a seed, unless the scenario gave one. */
 static int load_instance(struct judge *j, const json_t *choice, struct err *e)
 {
 	const char *name = jget_text(choice, "name");
@@ -40,7 +40,7 @@ static int load_instance(struct judge *j, const json_t *choice, struct err *e)
 	return rc;
 }
 
-/* 'detectors' and the null detectors that are not among them. New reference. */
+/* 'detectors' plus the missing null detectors. New reference. */
 static json_t *with_nulls(const json_t *detectors)
 {
 	json_t *all = json_array(), *choice;
@@ -59,7 +59,7 @@ static json_t *with_nulls(const json_t *detectors)
 	return all;
 }
 
-/* "peer-threshold(margin=2,window=5)", with values as they were given. */
+/* "peer-threshold(margin=2,window=5)", with the values as given. */
 static char *name_with_params(const char *name, const json_t *params)
 {
 	char *text, number[32];
@@ -83,7 +83,7 @@ static char *name_with_params(const char *name, const json_t *params)
 	return text;
 }
 
-/* 'choices' has the order of the instances. */
+/* 'choices' has the same order as the instances. */
 static int name_instances(struct judge *j, const json_t *choices, struct err *e)
 {
 	struct instance *all = j->instances;
@@ -143,7 +143,7 @@ int instances_load(struct judge *j, const json_t *detectors, struct err *e)
 	return rc;
 }
 
-#define NOT_AGAIN "; it is not asked again ('time_limit_s' is its limit)"
+#define NOT_AGAIN "; it is skipped from now on (its limit is 'time_limit_s')"
 
 int instance_train(struct instance *in, const struct detector_run *list, size_t n, size_t planned,
 	struct err *e)
@@ -157,12 +157,12 @@ int instance_train(struct instance *in, const struct detector_run *list, size_t 
 	}
 	if (!n && planned && !detector_external(in->detector))
 		return err_set(e, -EINVAL,
-			"the detector '%s' must be trained, and none of the plan's %zu training "
+			"the detector '%s' needs training, but none of the plan's %zu training "
 			"cells has a confirmed attempt; 'culprit resume' runs them",
 			in->name, planned);
 	if (!n && !detector_external(in->detector))
 		return err_set(e, -EINVAL,
-			"the detector '%s' must be trained, and there is no confirmed fault-free "
+			"the detector '%s' needs training, but there is no confirmed fault-free "
 			"training run; add 'training' to the scenario",
 			in->name);
 	rc = detector_train(in->detector, list, n, &in->model, &why);
@@ -175,8 +175,8 @@ int instance_train(struct instance *in, const struct detector_run *list, size_t 
 
 enum { TIMEOUTS_MAX = 3 };
 
-/* A detector that hangs in every run would delay all others: it is given up. A program's limit is
- * time that passes, half a minute of each cell: it is given up at once. */
+/* A detector that hangs in every run would delay all others, so it is given up. A program's limit
+ * is wall time, half a minute per cell: it is given up after the first timeout. */
 static void note_timeout(struct instance *in, struct detector_answer *a)
 {
 	in->timeouts = a->rc == -ETIMEDOUT ? in->timeouts + 1 : 0;
@@ -208,7 +208,7 @@ int instance_ask(struct instance *in, const struct evidence *ev, size_t n,
 		if (!in->broken)
 			note_timeout(in, &answers[i]);
 		if (answers[i].rc == -EPERM ||
-			answers[i].rc == -ENOMEM) /* these concern every run */
+			answers[i].rc == -ENOMEM) /* these affect every run */
 			rc = err_set(e, answers[i].rc, "%s", answers[i].why.text);
 	}
 	return rc;

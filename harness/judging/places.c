@@ -1,4 +1,4 @@
-/* Reads the description of the cluster that is kept with an attempt. */
+/* Reads the description of the cluster that is stored with an attempt. */
 #include "harness/judging/places.h"
 
 #include <errno.h>
@@ -22,7 +22,7 @@ static int read_address(const json_t *v, struct sockaddr_storage *out, struct er
 
 	snprintf(port, sizeof(port), "%lld", (long long)jget_int(v, "port"));
 	if (!address || getaddrinfo(address, port, &hints, &list))
-		return err_set(e, -EINVAL, "'%s' of a server is no address",
+		return err_set(e, -EINVAL, "'%s' of a server is not an address",
 			address ? address : "nothing");
 	memcpy(out, list->ai_addr, list->ai_addrlen);
 	freeaddrinfo(list);
@@ -38,7 +38,7 @@ static int read_place(struct places *p, const json_t *v, struct err *e)
 		.offset_ns = jget_int(v, "clock_offset_ns"),
 		.sampled = jget_true(v, "sampled")};
 	p->names[p->n++] = (char *)one->name;
-	return one->name ? 0 : err_set(e, -EINVAL, "a node without a name");
+	return one->name ? 0 : err_set(e, -EINVAL, "a node has no name");
 }
 
 /* "7:5" as a device number; 0: none. */

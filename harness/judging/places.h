@@ -1,13 +1,13 @@
 /*
- * The cluster as it is kept with an attempt (detail.reduction), so that its traces can be read
- * without it:
+ * The description of the cluster in an attempt (detail.reduction), so that its traces can be read
+ * without the cluster:
  *
  *   {"servers": [{"name", "address", "port", "storage", "storage_device", "clock_offset_ns",
  *                 "sampled"}],
  *    "clients": [{"name", "mount", "clock_offset_ns", "sampled"}],
- *    "bulk": as harness/fs/bulk.h has it}
+ *    "bulk": in the form of harness/fs/bulk.h}
  *
- * address: numeric; storage, storage_device ("7:5"), mount: null if there is none;
+ * address: numeric; storage, storage_device ("7:5"), mount: null if it has none;
  * clock_offset_ns: the node's clock minus the orchestrator's; sampled: a log of the node's sampler
  * exists
  */
@@ -30,17 +30,17 @@ struct places {
 	struct stream_server *servers;
 	struct place *place; /* servers, then clients */
 	size_t n_servers, n;
-	char **names; /* of 'place'; borrowed */
+	char **names; /* names of 'place'; borrowed */
 	struct bulk_rule bulk;
 };
 
-/* '*out' must be zero, and is cleared by the caller in case of errors as well; it borrows from
- * 'cluster'. -EINVAL for a wrong description. */
+/* '*out' must be zero; the caller clears it, even on error. It borrows from 'cluster'. -EINVAL
+ * for an invalid description. */
 int places_read(struct places *out, const json_t *cluster, struct err *e);
 void places_clear(struct places *p);
 
 bool places_is_server(const struct places *p, const struct place *one);
-/* NULL: there is none of this name. */
+/* NULL: no place has this name. */
 const struct place *places_find(const struct places *p, const char *name);
 
 /* The logs of a node in its attempt's folder: NODE.fs.trace, ... */
@@ -49,7 +49,7 @@ extern const char *const place_log_names[PLACE_LOGS]; /* "fs.trace" */
 
 /* Path of an attempt's folder, RUN/cells/0007.1. 'row' has its cell and number. malloced. */
 char *places_folder(const char *run, const json_t *row);
-/* How to read a log of this node. Borrows from 'p'. */
+/* The specification for reading a log of this node. Borrows from 'p'. */
 struct stream_spec places_stream(
 	const struct places *p, const struct place *one, enum place_log log);
 

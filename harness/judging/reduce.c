@@ -16,7 +16,7 @@ struct reduction {
 	struct events *events;
 };
 
-/* Reads one file of a node once, for the metrics and (where asked) the events. */
+/* Reads one file of a node once, for the metrics and, if requested, the events. */
 static int reduce_add_log(struct reduction *r, const struct reduce_spec *spec,
 	const struct place *p, enum place_log log, bool metrics, bool events, struct err *e)
 {
@@ -31,7 +31,7 @@ static int reduce_add_log(struct reduction *r, const struct reduce_spec *spec,
 	return rc;
 }
 
-/* All logs of one node. A second tracer does not see the application, and gives metrics only. */
+/* All logs of one node. A second tracer does not see the application and gives only metrics. */
 static int add_node(
 	struct reduction *r, const struct reduce_spec *spec, const struct place *p, struct err *e)
 {

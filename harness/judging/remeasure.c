@@ -30,8 +30,7 @@ int remeasure_check(struct store *s, struct err *e)
 	if (runtime < 0)
 		return runtime;
 	if (store_is_corpus(s))
-		return err_set(
-			e, -EINVAL, "'%s' is a corpus: the traces are not in it", store_folder(s));
+		return err_set(e, -EINVAL, "'%s' is a corpus: the traces are not in it", store_folder(s));
 	if (runtime)
 		return err_set(e, -EINVAL, "'%s' measured run times: no traces were kept",
 			store_folder(s));
@@ -43,8 +42,8 @@ int remeasure_check(struct store *s, struct err *e)
 
 		if (!json_is_object(cluster_of(row)))
 			return err_set(e, -EINVAL,
-				"cell %lld was run by a culprit that did not keep what this takes: "
-				"its nodes' addresses and clocks",
+				"cell %lld is of an older version, which did not keep "
+				"nodes' addresses and clocks",
 				cell);
 		if (!jget_int(row, "files"))
 			return err_set(e, -EBADMSG, "cell %lld has no files listed", cell);

@@ -11,7 +11,7 @@
 #include "harness/base/jget.h"
 #include "harness/judging/places.h"
 
-/* An attempt's description, which its logs borrow from. */
+/* An attempt's description, from which its logs borrow. */
 struct described {
 	json_t *detail;
 	struct places places;
@@ -29,13 +29,13 @@ const struct run_logs_table run_logs_tables[] = {
 		{"number", "training", "workload", "workload_params", "fault", "fault_params",
 			"resource", "repeat", "victims", "skipped", "tracer"}},
 	{"attempts", "attempt",
-		"what was tried: outcome; times in ns since 1970 on the orchestrator's clock "
-		"(onset, offset: the fault was verified to act, to be gone); detail is JSON",
+		"attempts: outcome; times in ns since 1970 on the orchestrator's clock "
+		"(onset, offset: the fault was verified as active, as gone); detail is JSON",
 		{"id", "cell", "number", "outcome", "reason", "started_ns", "start_ns", "onset_ns",
 			"offset_ns", "ended_ns", "seconds", "detail"}},
-	{"verdicts", "verdict", "what detectors said; verdict is JSON",
+	{"verdicts", "verdict", "the detectors' verdicts; verdict is JSON",
 		{"attempt", "detector", "metric", "verdict"}},
-	{"facts", "fact", "the run as a whole: seed, scenario, versions", {"key", "value"}},
+	{"facts", "fact", "facts about the run: seed, scenario, versions", {"key", "value"}},
 	{0},
 };
 
@@ -52,7 +52,7 @@ int run_logs_rows(struct store *s, const struct run_logs_table *t, json_t **rows
 	return rc;
 }
 
-/* Which log a file is, and where its node's name ends; -1: none. */
+/* The kind of log of a file, and where its node's name ends; -1: not a log. */
 static int log_of(const char *file, size_t *node)
 {
 	size_t n = strlen(file), m;
@@ -154,8 +154,7 @@ int run_logs_new(
 	int rc = 0;
 
 	if (store_is_corpus(s))
-		rc = err_set(
-			e, -ENODATA, "'%s' is a corpus: the logs are not in it", store_folder(s));
+		rc = err_set(e, -ENODATA, "'%s' is a corpus: the logs are not in it", store_folder(s));
 	rc = rc ?: store_table(s, "attempt", &rows, e);
 	json_array_foreach(rows, i, row) {
 		if (rc || (cell && jget_int(row, "cell") != cell))

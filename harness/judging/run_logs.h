@@ -1,6 +1,6 @@
 /*
- * The logs that a run recorded, for queries: each with its node, its place in the cluster, its
- * attempt and when the attempt's fault acted. The run's own tables, as the same queries see them.
+ * The recorded logs of a run, for queries: each with its node, its place in the cluster, its
+ * attempt and the fault's times; and the run's own tables in the form that queries see.
  */
 #ifndef CULPRIT_HARNESS_JUDGING_RUN_LOGS_H
 #define CULPRIT_HARNESS_JUDGING_RUN_LOGS_H
@@ -10,21 +10,21 @@
 
 struct run_logs;
 
-/* The logs of all attempts, or of those of one cell ('cell' 0: all), with what flight recorders
- * wrote in them; 'recording' above 0: only what these wrote, the recording-th time. Attempts that
- * recorded none are left out. -EINVAL: there is no such cell. -ENODATA: there are no logs, or it is
- * a corpus, which never has any. */
+/* The logs of all attempts, or of one cell ('cell' 0: all), including writings of flight
+ * recorders; 'recording' above 0: only the recording-th writing of each. Attempts without logs
+ * are skipped. -EINVAL: the cell does not exist. -ENODATA: there are no logs, or it is a corpus,
+ * which never has any. */
 int run_logs_new(
 	struct store *s, int64_t cell, size_t recording, struct run_logs **out, struct err *e);
 void run_logs_free(struct run_logs *r); /* NULL is fine */
 
-/* In the order of attempts, then of files; valid as long as 'r'. */
+/* Sorted by attempt, then by file; valid as long as 'r'. */
 const struct query_log *run_logs_list(const struct run_logs *r, size_t *n);
 
 struct run_logs_table;
 
-/* The rows of one of run_logs_tables, without the secret that blinds detectors: a copy, so that
- * run.db is not locked while a query runs. New reference. */
+/* The rows of one of run_logs_tables, without the secret that blinds detectors. They are copied,
+ * so that run.db is not locked during a query. New reference. */
 int run_logs_rows(struct store *s, const struct run_logs_table *t, json_t **rows, struct err *e);
 
 /* Their columns, ended by an entry without a name. */

@@ -34,7 +34,7 @@ static int run_requests_by_text(const void *a, const void *b)
 	return strcmp(a, b);
 }
 
-/* The text, kept as long as 'r'; NULL and "" are none. */
+/* A copy of the text that lives as long as 'r'; NULL for NULL and "". */
 static const char *run_requests_keep(struct run_requests *r, const char *s)
 {
 	char *copy, **at;
@@ -111,7 +111,7 @@ static void take_fuse(struct following *f, struct request_row *out, const struct
 	out->path = run_requests_keep(f->of, u->path);
 }
 
-/* The first moment of it that is known, on the orchestrator's clock. */
+/* Its first known time, on the orchestrator's clock. */
 static int64_t begin_of(const struct following *f, const struct flow_request *r)
 {
 	const struct flow_span *const legs[] = {&r->sent, &r->received, &r->answered, &r->returned};
@@ -169,7 +169,7 @@ static void add_trouble(struct followed *a, const char *why)
 	a->troubles[a->n_troubles++] = alloc_copy(why);
 }
 
-/* Follows the logs that are open, and notes what they lack. */
+/* Follows the open logs and records their problems. */
 static int run_requests_run(struct following *f, struct err *e)
 {
 	const struct failures_spec spec = {
@@ -332,7 +332,7 @@ const struct query_source *run_requests_source(const struct run_requests *r)
 	return &r->source;
 }
 
-/* The attempt, or what its flight recorder wrote: all of it, or the recording-th time. */
+/* Appends the attempt, or its flight recorder's writings: all, or the recording-th. */
 static void add_all(struct run_requests *r, json_t *row, size_t recording)
 {
 	const size_t n = writing_count(row, NULL);

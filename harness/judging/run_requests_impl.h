@@ -1,4 +1,4 @@
-/* The inside of run_requests: what follows attempts, and the source of what was found. */
+/* Internals of run_requests: following attempts, and the source of the results. */
 #ifndef CULPRIT_HARNESS_JUDGING_RUN_REQUESTS_IMPL_H
 #define CULPRIT_HARNESS_JUDGING_RUN_REQUESTS_IMPL_H
 
@@ -9,12 +9,12 @@
 
 enum kind { REQUESTS, FAILURES, KINDS };
 
-/* An attempt, or what its flight recorder wrote once, and, when it has been followed, its rows. */
+/* An attempt, or one writing of its flight recorder, and, once followed, its rows. */
 struct followed {
 	json_t *row;
 	struct query_log log;
-	bool is_known;     /* it has been followed */
-	FILE *rows[KINDS]; /* struct request_row, struct failure_row, one behind the other */
+	bool is_known;     /* it has already been followed */
+	FILE *rows[KINDS]; /* consecutive struct request_row, struct failure_row */
 	uint64_t n[KINDS];
 	char *without;
 	char **troubles;
@@ -25,16 +25,16 @@ struct run_requests {
 	char *folder;
 	struct followed *v;
 	size_t n;
-	pthread_mutex_t lock; /* while one is followed */
+	pthread_mutex_t lock; /* held while an attempt is followed */
 	void *texts;          /* tsearch: each text once; rows point to them */
 	struct query_source source;
 };
 
-/* Follows the i-th attempt, once; threads may ask at the same time. 'ask' may stop it; or NULL. */
+/* Follows the i-th attempt, once; thread-safe. 'ask' (may be NULL) can stop it. */
 int run_requests_follow(
 	struct run_requests *r, size_t i, const struct query_ask *ask, struct err *e);
 
-/* The k-th row of an attempt that has been followed, to 'out'. */
+/* Copies the k-th row of a followed attempt to 'out'. */
 int run_requests_row(
 	const struct followed *a, enum kind kind, uint64_t k, void *out, struct err *e);
 

@@ -1,4 +1,4 @@
-/* What was found of requests and failures, as a source of rows for queries. */
+/* The found requests and failures as a source of rows for queries. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,8 +12,8 @@ struct asking {
 	const struct query_ask *ask;
 	enum kind kind;
 	size_t i;           /* the attempt */
-	uint64_t k;         /* the next row of it */
-	size_t asked, with; /* attempts that were asked; those of them that have flows */
+	uint64_t k;         /* its next row */
+	size_t asked, with; /* attempts queried, and those with flows */
 	union {
 		struct request_row request;
 		struct failure_row failure;
@@ -42,7 +42,7 @@ static int open_rows(void *ctx, const struct query_ask *ask, void **rows, struct
 	return 0;
 }
 
-/* May a row of this attempt be asked for? */
+/* Can the query need a row of this attempt? */
 static bool is_asked(const struct asking *g, const struct query_log *log)
 {
 	struct scan_filter all;
@@ -79,11 +79,11 @@ static int enter(struct asking *g, const struct followed *a, struct err *e)
 	return 0;
 }
 
-/* Behind the last one. Attempts without flows are told, unless the whole run has none: then that is
- * the error. Findings ask for failures wherever there are some, so of these it is not told. */
+/* Handles the end of the rows. Attempts without flows are reported, unless the whole run has
+ * none: then that is the error. Findings query failures in all runs, so no report for those. */
 static int leave(const struct asking *g, struct err *e)
 {
-	const char *why = g->r->n ? NULL : "there is no confirmed attempt"; /* NULL: not known */
+	const char *why = g->r->n ? NULL : "no attempt is confirmed"; /* NULL: unknown */
 	size_t with = g->with;
 	int rc = 0;
 
@@ -98,7 +98,7 @@ static int leave(const struct asking *g, struct err *e)
 		return rc;
 	if (!with && (g->asked || !g->r->n))
 		return err_set(e, -ENODATA, "%s: no attempt was recorded with flows: %.900s",
-			g->ask->table->name, why ? why : "none was asked for");
+			g->ask->table->name, why ? why : "no tracer was set");
 	for (size_t i = 0; i < g->r->n && g->kind == REQUESTS; i++)
 		if (is_asked(g, &g->r->v[i].log) && g->r->v[i].without)
 			run_requests_source_note(g, &g->r->v[i], g->r->v[i].without);
@@ -110,7 +110,7 @@ static bool is_node(const char *wanted, const char *a, const char *b)
 	return (a && !strcmp(a, wanted)) || (b && !strcmp(b, wanted));
 }
 
-/* Shows the row at hand, if it is in focus. */
+/* Passes on the current row if it is in focus. */
 static bool run_requests_source_show(struct asking *g, const struct followed *a)
 {
 	const struct query_focus *focus = g->ask->focus;

@@ -1,4 +1,4 @@
-/* Opens everything that queries can ask of a run. */
+/* Opens all tables of a run for queries. */
 #include "harness/judging/run_tables.h"
 
 #include <errno.h>
@@ -11,15 +11,15 @@
 enum { TABLES = 8 };
 
 struct run_tables {
-	struct run_logs *recorded; /* NULL: there are no logs yet */
+	struct run_logs *recorded; /* NULL: no logs yet */
 	struct run_requests *requests;
 	bool stored; /* without logs, too, there are requests */
 	json_t *rows[TABLES], *scores;
-	char *no_logs; /* why there are none, or NULL */
+	char *no_logs; /* why there are no logs, or NULL */
 };
 
 const struct run_logs_table run_tables_scores = {"scores", NULL,
-	"what of the verdicts was right: the faulty servers and no other, in a control nobody; "
+	"scored verdicts; right: exactly the faulty servers were named (in a control: no server); "
 	"wrong: a server without a fault was named",
 	{"attempt", "cell", "workload", "fault", "repeat", "victims", "detector", "metric", "right",
 		"wrong"}};

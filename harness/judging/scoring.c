@@ -1,4 +1,4 @@
-/* Compares a run's verdicts with what was injected. */
+/* Compares a run's verdicts with the injected faults. */
 #include "harness/judging/scoring.h"
 
 #include <errno.h>
@@ -17,8 +17,8 @@ struct scoring {
 	struct score_table *table;
 	struct cell_range range;
 	json_t *cells;
-	/* Of the run that is being added. */
-	const char *column; /* in place of its workloads, or NULL */
+	/* The run being added. */
+	const char *column; /* replaces its workloads, or NULL */
 	int64_t first_id;   /* added to its cells' numbers */
 };
 
@@ -41,7 +41,7 @@ int scoring_fault_params(struct store *s, json_t **params, struct err *e)
 	return 0;
 }
 
-/* The row whose text 'key' is 'value', or NULL. */
+/* The row with the string 'value' at 'key', or NULL. */
 static const json_t *find_row(const json_t *rows, const char *key, const char *value)
 {
 	json_t *row;
@@ -79,11 +79,11 @@ static double onset_of(const json_t *cell)
 
 	if (!onset)
 		return -1;
-	/* A fault that was there from the start is older than what was measured. */
+	/* A fault active from the start is older than the measurement. */
 	return onset > start ? (double)(onset - start) / 1e9 : 0;
 }
 
-/* Whether a verdict names the faulty servers ('victims' NULL: it is a control) and no other. */
+/* Does a verdict name exactly the faulty servers ('victims' NULL: a control)? */
 static bool is_right(const json_t *victims, const json_t *verdict, bool *wrong)
 {
 	bool right;
@@ -185,7 +185,7 @@ int scoring_rows(struct store *s, const json_t *rows, json_t **out, struct err *
 	return rc;
 }
 
-/* Appends to 'rows' the verdicts of the null detectors that it lacks. */
+/* Appends the verdicts of null detectors that 'rows' lacks. */
 static int add_nulls(struct store *s, json_t *rows, struct err *e)
 {
 	json_auto_t *servers = NULL, *none = json_array(), *judged = NULL, *missing = json_object();
@@ -213,7 +213,7 @@ static int add_nulls(struct store *s, json_t *rows, struct err *e)
 	return rc;
 }
 
-/* Removes the cells outside the range; -ENOENT if no scored one is left. */
+/* Removes the cells outside the range; -ENOENT if no scored cell is left. */
 static int keep_range(struct cell_range range, json_t *confirmed, struct err *e)
 {
 	unsigned kept = 0;
@@ -234,7 +234,7 @@ static int keep_range(struct cell_range range, json_t *confirmed, struct err *e)
 			      range.from, range.to);
 }
 
-/* Where a cell stands in the table, whatever the plan's order. */
+/* A cell's position in the table, independent of the plan's order. */
 static long place(const struct scoring *c, enum score_axis axis, const char *name)
 {
 	const char *const *names;
@@ -269,7 +269,7 @@ static int by_keys(const void *a, const void *b)
 	return x->keys[k] < y->keys[k] ? -1 : x->keys[k] > y->keys[k];
 }
 
-/* Puts the cells into the order of the table, and numbers those of one name: 'again'. */
+/* Sorts the cells in table order, and numbers those with the same name in 'again'. */
 static void sort_cells(struct scoring *c)
 {
 	size_t n = json_array_size(c->cells);

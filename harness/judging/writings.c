@@ -1,4 +1,4 @@
-/* Finds what the flight recorder wrote in an attempt. */
+/* Finds the writings of an attempt's flight recorder. */
 #include "harness/judging/writings.h"
 
 #include <errno.h>
@@ -54,7 +54,7 @@ int writing_choose(const json_t *row, size_t n, json_t **out, struct err *e)
 		return 0;
 	}
 	return err_set(e, -ENOENT,
-		"cell %lld: its flight recorder was written %zu times, so there "
+		"cell %lld: its flight recorder wrote %zu times, so there "
 		"is no recording %zu",
 		(long long)jget_int(row, "cell"), count, n);
 }
@@ -83,9 +83,9 @@ char *written_never(const json_t *row)
 	const json_t *trigger = jget(recorder_of(row), "trigger");
 
 	if (!trigger)
-		return alloc_copy("its flight recorder was never written");
+		return alloc_copy("its flight recorder never wrote");
 	return alloc_format(
-		"its flight recorder was never written: its trigger was asked %lld times and held "
+		"its flight recorder never wrote: its trigger was called %lld times and was true "
 		"%lld times",
 		(long long)jget_int(trigger, "asked"), (long long)jget_int(trigger, "held"));
 }

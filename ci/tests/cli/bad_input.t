@@ -144,7 +144,7 @@ if confined; then
 	printf '#!/bin/sh\nwhile read -r l; do last=$l; done\ncase $last in *type\\":\\"model*) echo "{\\"model\\":{\\"a\\":1}}"; exit;; esac\nwhile :; do sleep 1; done\n' | sed 's/\\\\"/"/g' | program later.sh
 	for name in hangs later; do
 		check "a program that hangs ($name) is not asked again" \
-			refuses "$name.sh: .*did not end within 1 s; it is not asked again ('time_limit_s' is its limit); 28" \
+			refuses "$name.sh: .*did not end within 1 s; it is skipped from now on (its limit is 'time_limit_s'); 28" \
 			diagnose "$corpus" --detector ./$name.sh,time_limit_s=1
 		check "... and every cell says so" [ "$(grep -c "$name: failed: .*did not end within 1 s" out)" = 28 ]
 	done

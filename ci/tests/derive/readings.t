@@ -84,8 +84,8 @@ check "... and stays unchanged" is "$(ls "$sampled")" run.db.gz
 cp -r results/runs/errors-20261121 "$tmp/old"
 before=$(sha256sum <"$tmp/old/run.db")
 check "a run without the inputs it needs: 2" exits 2 "$culprit" rescore --remeasure "$tmp/old"
-check "... with one sentence as the reason" says "cell 1 was run by a culprit that did not keep what this takes"
+check "... with one sentence as the reason" says "cell 1 is of an older version, which did not keep nodes' addresses and clocks"
 check "... and it is unchanged" is "$(sha256sum <"$tmp/old/run.db")" "$before"
 check "no run: 2" exits 2 "$culprit" rescore --remeasure "$tmp"
-check "... with one sentence as the reason" says "is no run"
+check "... with one sentence as the reason" says "is not a run"
 done_testing

@@ -66,7 +66,7 @@ scenario mute.lua '"disk-hog"' 'trigger = "never.lua"'
 code=$?
 check "a trigger that never held is told, and the cell counts" \
 	bash -c "[ $code -eq 0 ] && grep -q 'flight recorder: it was never written; its trigger was asked [0-9]* times and held 0 times' said || { cat said; false; }"
-check "and said to who asks for it" bash -c "'$culprit' slow never 2>&1 | grep -q 'its flight recorder was never written'"
+check "and said to who asks for it" bash -c "'$culprit' slow never 2>&1 | grep -q 'its flight recorder never wrote'"
 
 # Killed at any moment: nothing stays on the nodes.
 left() {

@@ -119,13 +119,13 @@ static void test_what_is_missing(void **state)
 	const uint32_t all = LOG_FLOW | LOG_HEADS;
 
 	(void)state;
-	look(LOG_EVENTS, all, NULL, "s1.fs.trace is no log of flows");
-	look(all, LOG_FLOW, NULL, "c1.fs.trace is a log of flows without heads");
+	look(LOG_EVENTS, all, NULL, "s1.fs.trace is not a flow log");
+	look(all, LOG_FLOW, NULL, "c1.fs.trace is a flow log without heads");
 	look(all, all | LOG_RING, NULL, "no client's call reached a server");
 	look(all, all, "on", "no client's call reached a server whose calls are recorded");
 	look(all, all, "on filter calls=disk",
-		"c1.fs.trace was told to record less: on filter calls=disk");
-	look(all, all, "off", "told to record less: off");
+		"c1.fs.trace was recorded with limits: on filter calls=disk");
+	look(all, all, "off", "recorded with limits: off");
 	/* Older logs say nothing; then what is in them counts. */
 	look(0, 0, NULL, "no client's call reached a server");
 }
@@ -226,7 +226,7 @@ static void test_what_a_recorder_wrote(void **state)
 	assert_int_equal(flows_new(store, row, NULL, &sink, &f, &e), 0);
 	assert_int_equal(flow_run(flows_flow(f), &e), 0);
 	assert_false(flows_complete(f, why, sizeof(why)));
-	assert_non_null(strstr(why, "s1.fs.trace is no log of flows"));
+	assert_non_null(strstr(why, "s1.fs.trace is not a flow log"));
 	flows_free(f);
 	store_close(store);
 }
@@ -273,7 +273,7 @@ static void test_a_recorder_that_was_never_written(void **state)
 	assert_int_equal(writing_count(row, &never), 0);
 	assert_true(never);
 	assert_string_equal(why,
-		"its flight recorder was never written: its trigger was asked 31 times and held 0 "
+		"its flight recorder never wrote: its trigger was called 31 times and was true 0 "
 		"times");
 	assert_int_equal(writing_choose(row, 0, &same, &e), 0);
 	assert_true(same == row);

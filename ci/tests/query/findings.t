@@ -97,5 +97,5 @@ L
 check "one's own finds what it asks for" finds 1 'note: renames: habits made .*/conf' "$culprit" findings --finding ./renames.lua log
 sed -i 's/path2}/path3}/' renames.lua
 check "what is wrong in it is said" finds 2 '' "$culprit" findings --finding ./renames.lua log
-check "... with its file" grep -q "renames.lua: 'path3' is no column of the finding's query" errors
+check "... with its file" grep -q "renames.lua: 'path3' is not a column of the finding's query" errors
 done_testing

@@ -336,7 +336,7 @@ static void test_wrong_files(void **state)
 		      "todo = '' }",
 			why),
 		-EINVAL);
-	assert_non_null(strstr(why, "mine.lua:1: 'severity' is error, warning or note"));
+	assert_non_null(strstr(why, "mine.lua:1: 'severity' must be error, warning or note"));
 	assert_int_equal(
 		wrong("return { about = 'x', severity = 'note', sql = 'select nix', text = "
 		      "'', todo = '' }",

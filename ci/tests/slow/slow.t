@@ -100,7 +100,7 @@ check "findings take one writing, too" bash -c "'$culprit' findings --recording 
 check "a timeline is drawn of it" grep -q "recorder.1: 1 s after the onset" "$tmp/t.html"
 check "and no other recording" bash -c "'$culprit' timeline $run --cell 2 --recording 9 -o $tmp/t9.html 2>&1 | grep -q 'was written 2 times, so there is no recording 9'"
 detail 1.5 ""
-check "a recorder that was never written is said" refuses 2 "cell 2: its flight recorder was never written" --cell 2
+check "a recorder that was never written is said" refuses 2 "cell 2: its flight recorder never wrote" --cell 2
 run=$own
 
 check "an unknown cell" refuses 2 "the run has no cell 7" --cell 7
