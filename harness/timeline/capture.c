@@ -33,11 +33,11 @@ struct drawing {
 	const struct capture_options *o;
 	struct timeline *t;
 	struct shown *threads;
-	int64_t first_ns, last_ns; /* of all calls, in the trace's time */
+	int64_t first_ns, last_ns; /* range of all calls, in the trace's time */
 	struct app_series series;
 	uint32_t category[CATEGORIES], offset, size, result, file, error, computed, away;
 	int32_t root;
-	bool reads, writes; /* the application or a replay does */
+	bool reads, writes; /* by the application or a replay */
 };
 
 __attribute__((format(printf, 3, 4))) static void note(
@@ -73,11 +73,10 @@ int capture_replay(const char *path, const struct app_trace *t, json_t **out, st
 	v = json_loads(text, JSON_REJECT_DUPLICATES, &why);
 	of = jget_text(v, "trace_id");
 	if (!of || !json_is_array(jget(v, "passes")))
-		rc = err_set(e, -EINVAL, "'%s' is not what 'culprit replay --output' writes%s%s",
+		rc = err_set(e, -EINVAL, "'%s' is not a result of 'culprit replay --output'%s%s",
 			path, v ? "" : ": ", v ? "" : why.text);
 	else if (strcmp(of, app_id(t)) != 0)
-		rc = err_set(e, -EINVAL,
-			"'%s' is the result of a replay of another trace, '%.200s'", path,
+		rc = err_set(e, -EINVAL, "'%s' is a replay of another trace, '%.200s'", path,
 			jget_text(v, "trace") ? jget_text(v, "trace") : "?");
 	else if (!series_from_json(jget(json_array_get(jget(v, "passes"), 0), "series"), &s))
 		rc = err_set(e, -EINVAL, "'%s' holds no bytes over time: replay it again", path);
@@ -88,7 +87,7 @@ int capture_replay(const char *path, const struct app_trace *t, json_t **out, st
 	return rc;
 }
 
-/* The whole pass that took most nearly as long as they do on average; NULL: none was whole. */
+/* The complete pass whose duration is closest to the mean; NULL: no pass was complete. */
 static const json_t *typical_pass(const json_t *result)
 {
 	double least = INFINITY, mean_s = jget_real(result, "seconds");
@@ -107,7 +106,7 @@ static const json_t *typical_pass(const json_t *result)
 	return best;
 }
 
-/* ---- the whole trace once: from when to when, and the bytes over time ---- */
+/* ---- the whole trace once: its range and the bytes over time ---- */
 
 static bool is_read(const struct app_op *op)
 {
@@ -123,7 +122,7 @@ static int look_at_op(struct drawing *d, const struct app_op *op, struct err *e)
 {
 	if (op->start_ns < 0 || op->took_ns < 0)
 		return err_set(e, -EINVAL,
-			"the trace's calls have no times, so there is nothing to draw; 'culprit "
+			"cannot draw the trace: its calls have no times; 'culprit "
 			"log' prints them");
 	d->first_ns = op->start_ns < d->first_ns ? op->start_ns : d->first_ns;
 	d->last_ns = app_op_end(op) > d->last_ns ? app_op_end(op) : d->last_ns;
@@ -151,7 +150,7 @@ static int capture_look(struct drawing *d, struct err *e)
 		app_cursor_free(c);
 	}
 	if (!rc && d->first_ns == INT64_MAX)
-		rc = err_set(e, -EINVAL, "the trace has no calls, so there is nothing to draw");
+		rc = err_set(e, -EINVAL, "cannot draw the trace: it has no calls");
 	return rc;
 }
 
@@ -239,7 +238,7 @@ static bool is_behind(const struct drawing *d, const struct app_op *op)
 	return d->o->to_s > 0 && (double)(op->start_ns - d->first_ns) >= d->o->to_s * 1e9;
 }
 
-/* The calls of a thread one after the other, so that a call's slice is known by its number. */
+/* Adds the calls of a thread in order, so that a call's number gives its slice. */
 static int add_calls(struct drawing *d, uint32_t thread, struct err *e)
 {
 	struct shown *s = &d->threads[thread];
@@ -265,7 +264,7 @@ static int add_calls(struct drawing *d, uint32_t thread, struct err *e)
 	return rc < 0 ? rc : 0;
 }
 
-/* ---- what lies between calls ---- */
+/* ---- the time between calls ---- */
 
 static int64_t add_part(
 	struct drawing *d, int32_t track, enum category category, int64_t from, int64_t ns)
@@ -310,8 +309,8 @@ static void add_edges(struct drawing *d, const struct app_op *op, uint32_t slice
 	}
 }
 
-/* All calls have been added. Before the first call of a trace nothing is drawn: that is how the
- * application was started. */
+/* Runs after all calls have been added. Nothing is drawn before the first call of a trace: that
+ * time is the application's start. */
 static int add_between(struct drawing *d, uint32_t thread, struct err *e)
 {
 	const struct shown *s = &d->threads[thread];
@@ -372,10 +371,10 @@ static int add_ranks(struct drawing *d, struct err *e)
 
 /* ---- bytes over time ---- */
 
-/* Bytes over time and when they end, from the first call on. */
+/* Bytes over time and their end, from the first call on. */
 struct curve {
 	struct app_series s;
-	double before_s; /* from the series's start to the first call */
+	double before_s; /* from the start of the series to the first call */
 	double seconds;
 };
 
@@ -436,7 +435,7 @@ static void note_replay(struct drawing *d, const json_t *result, const char *nam
 		clients = more;
 	}
 	note(d->t, name,
-		"on %.600s; %zu pass%s, of which one of the mean length, or next to it, is "
+		"on %.600s; %zu pass%s; the one closest to the mean length is "
 		"drawn: %.3f s",
 		clients, passes, passes == 1 ? "" : "es",
 		jget_real(typical_pass(result), "seconds"));
@@ -454,7 +453,7 @@ static int get_curve(const json_t *result, struct curve *c, struct err *e)
 	return 0;
 }
 
-/* The same steps for all, so that they can be compared. */
+/* All use the same steps, so that they can be compared. */
 static void same_steps(struct curve *curves, size_t n)
 {
 	uint64_t interval_ns = 0;
@@ -520,10 +519,10 @@ static void add_notes(struct drawing *d)
 			: a->method == APP_BY_MESSAGES ? "by messages"
 						       : "by both methods");
 	note(d->t, "between calls",
-		"a trace tells how long a thread computed and was away, not in which order: "
+		"a trace has the durations of computing and being away, not their order: "
 		"computing is drawn first, then away, then waiting");
 	if (a->shared_memory)
-		note(d->t, "missing", "processes share memory, and waits through it are not here");
+		note(d->t, "missing", "processes share memory; waits through it are not shown");
 	if (a->not_captured)
 		note(d->t, "missing",
 			"%llu calls that map files, copy between them, or are asynchronous",

@@ -13,9 +13,9 @@
 #include "harness/judging/writings.h"
 #include "harness/timeline/cell_impl.h"
 
-/* ---- which cell ---- */
+/* ---- choosing the cell ---- */
 
-/* The lower the better: scored with a fault, scored, neither. */
+/* Rank, lower is better: scored with a fault, scored, neither. */
 static int worth(const json_t *row)
 {
 	const bool training = jget_int(row, "training") || jget_true(row, "training");
@@ -73,7 +73,7 @@ char *cell_title(const struct store *s, const json_t *row)
 	return text;
 }
 
-/* ---- two readings: clocks first, then everything ---- */
+/* ---- two passes over the logs: clocks first, then everything ---- */
 
 static void opened_first(void *ctx, struct stream *s, const char *node)
 {
@@ -108,7 +108,7 @@ static void add_node(struct filling *c, const struct place *p)
 		.name = p->name, .place = p, .server = places_is_server(&c->places, p)};
 }
 
-/* After the first reading: flow.h's nodes first, in its order. */
+/* After the first pass: flow.h's nodes first, in its order. */
 static void find_nodes(struct filling *c)
 {
 	const struct flow *f = flows_flow(c->flows);
@@ -146,7 +146,7 @@ static void add_missing(struct cell_found *found, const char *text)
 	snprintf(found->missing + n, sizeof(found->missing) - n, "%s%s", n ? "; " : "", text);
 }
 
-/* What the first reading says: how much there is to show. */
+/* Results of the first pass: how much there is to show. */
 static void cell_look(struct filling *c, struct cell_found *found)
 {
 	const struct flow_counts *n = flow_counts(flows_flow(c->flows));
@@ -157,9 +157,8 @@ static void cell_look(struct filling *c, struct cell_found *found)
 	found->requests = n->requests;
 	if (!c->calls)
 		snprintf(why, sizeof(why),
-			"the logs hold sums, no calls, so there are counters and marks only: run "
-			"the "
-			"scenario with tracer = { \"ebpf\", mode = \"flow\", heads = true }");
+			"the logs have no calls, only sums, so only counters and marks are "
+			"shown: run the scenario with tracer = { \"ebpf\", mode = \"flow\", heads = true }");
 	if (c->with_messages && (!c->calls || !*found->missing))
 		add_missing(found, why);
 	for (size_t i = 0; (trouble = flows_trouble(c->flows, i)); i++)
@@ -191,7 +190,7 @@ static void note_bindings(struct filling *c)
 
 /* ---- one cell ---- */
 
-/* The recorded adapter, or "none": then there are no messages to describe. */
+/* The recorded adapter, or "none", which describes no messages. */
 static int choose_fs(
 	struct filling *c, struct store *s, struct cell_found *found, char **out, struct err *e)
 {
@@ -205,9 +204,9 @@ static int choose_fs(
 	if (rc == 0) {
 		*out = alloc_copy("none");
 		add_missing(found,
-			"the run does not say which file system it was on, so there are no "
+			"the run does not record its file system, so there are no "
 			"requests; "
-			"name it with --file-system");
+			"give it with --file-system");
 	}
 	return rc < 0 ? rc : 0;
 }
@@ -223,11 +222,10 @@ static int cell_begin(struct filling *c, struct store *s, struct cell_found *fou
 	int rc = 0;
 
 	if (store_is_corpus(s))
-		rc = err_set(
-			e, -EINVAL, "'%s' is a corpus: the traces are not in it", store_folder(s));
+		rc = err_set(e, -EINVAL, "'%s' is a corpus: the traces are not in it", store_folder(s));
 	else if (!json_is_object(cluster))
 		rc = err_set(e, -EINVAL,
-			"'%s' was run by a culprit that did not keep its nodes' addresses and "
+			"'%s' is of an older version, which did not keep nodes' addresses and "
 			"clocks",
 			store_folder(s));
 	rc = rc ?: places_read(&c->places, cluster, e);
@@ -272,7 +270,7 @@ static int cell_fill(struct filling *c, struct store *s, struct cell_found *foun
 	cell_words(c);
 	if (c->logs_to_s > 0)
 		cell_note(c, "recording",
-			"the flight recorder's, which holds %.1f s to %.1f s of the cell at most: "
+			"the flight recorder's, which holds at most %.1f s to %.1f s of the cell: "
 			"%s",
 			c->logs_from_s, c->logs_to_s, written);
 	cell_note(c, "cell", "%s, attempt %lld", title, (long long)jget_int(c->row, "number"));

@@ -1,4 +1,4 @@
-/* Consumers of the logs' streams: applications' calls on the mount and, where the logs do not tell
+/* Consumers of the logs' streams: applications' calls on the mount and, if the logs show no
  * requests, calls on the connections between servers and clients. */
 #include <stdlib.h>
 

@@ -1,4 +1,4 @@
-/* The nodes' clocks, moved to one axis by what messages between them allow. */
+/* Aligns the nodes' clocks to one axis, within the bounds set by messages between them. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +20,7 @@ void cell_note(struct filling *c, const char *term, const char *fmt, ...)
 	timeline_note(c->t, c->o->several ? named : term, text);
 }
 
-/* ---- moves ---- */
+/* ---- shifts ---- */
 
 int64_t cell_ahead(const struct cell_node *n, int64_t raw_ns)
 {
@@ -62,7 +62,7 @@ static void move_all(struct cell_node *n, int64_t ahead_ns)
 
 /* ---- the reference ---- */
 
-/* The node from which most others are known, and best, at a moment of the orchestrator's clock. */
+/* The node from which most others are known best, at a moment of the orchestrator's clock. */
 static uint32_t cell_clocks_choose(
 	const struct filling *c, const struct flow *f, int64_t at_ns, uint32_t *most)
 {
@@ -98,7 +98,7 @@ static uint32_t cell_clocks_choose(
 
 enum { KNOTS = 33 };
 
-/* The span that the logs are about, on the reference's clock. */
+/* The time range of the logs, on the reference's clock. */
 struct span {
 	const struct flow *f;
 	uint32_t reference;
@@ -120,14 +120,14 @@ static int by_raw(const void *a, const void *b)
 	return (x->raw_ns > y->raw_ns) - (x->raw_ns < y->raw_ns);
 }
 
-/* Steps of the node's clock against the reference's; the clock that their times are on is 'of'. */
+/* Steps of the node's clock against the reference's; 'of' is the clock of their times. */
 static size_t steps_of(const struct span *s, uint32_t i, const struct flow_step **out, uint32_t *of)
 {
 	*of = i < s->reference ? i : s->reference;
 	return flow_clock_steps(s->f, *of, i < s->reference ? s->reference : i, out);
 }
 
-/* Moments on the reference's clock: all along, and just before and behind each step. */
+/* Moments on the reference's clock: evenly spaced, and just before and after each step. */
 static size_t moments(const struct span *s, uint32_t i, int64_t **out)
 {
 	const struct flow_step *steps;
@@ -184,13 +184,13 @@ static void tell_steps(struct filling *c, const struct span *s, uint32_t i, cons
 	for (size_t k = 0; k < n; k++) {
 		const int64_t start = c->start_ns + c->nodes[of].place->offset_ns;
 
-		snprintf(by, sizeof(by), "an amount that is not known");
+		snprintf(by, sizeof(by), "an unknown amount");
 		if (steps[k].known)
 			snprintf(by, sizeof(by), "%+.6f s",
 				sign * (double)(steps[k].least_ns / 2 + steps[k].most_ns / 2));
 		cell_note(c, term,
-			"it, or that of %s, was set between %.3f s and %.3f s after the start: it "
-			"then was %s further on; times in between are doubtful",
+			"it, or the clock of %s, was set between %.3f s and %.3f s after the start: it "
+			"then was %s ahead; times in between are doubtful",
 			c->nodes[s->reference].name,
 			(double)cell_difference(steps[k].from_ns, start) / 1e9,
 			(double)cell_difference(steps[k].to_ns, start) / 1e9, by);
@@ -210,7 +210,7 @@ static void move(struct filling *c, const struct span *s, uint32_t i)
 		move_all(n, n->place->offset_ns);
 		cell_note(c, term,
 			"%.6f s ahead of the orchestrator, as measured over SSH; no messages went "
-			"both ways, so its times beside those of others are doubtful",
+			"both ways, so comparing its times with other nodes is doubtful",
 			(double)n->place->offset_ns / 1e9);
 		return;
 	}
@@ -218,7 +218,7 @@ static void move(struct filling *c, const struct span *s, uint32_t i)
 	flow_clock_over(s->f, s->reference, i, s->from_ns, s->to_ns, &over);
 	if (over.rate + over.step)
 		snprintf(doubt, sizeof(doubt),
-			"; at %u of %u moments it is in doubt (%u: no steady rate fits, %u: it was "
+			"; at %u of %u moments it is doubtful (%u: no steady rate fits, %u: it was "
 			"set)",
 			over.rate + over.step, over.moments, over.rate, over.step);
 	cell_note(c, term,
@@ -253,7 +253,7 @@ void cell_clocks(struct filling *c)
 	if (!reached) {
 		as_measured(c, 0);
 		for (uint32_t i = 0; i < c->n_nodes; i++)
-			c->nodes[i].bounded = true; /* what is drawn, no message contradicts */
+			c->nodes[i].bounded = true; /* no message contradicts the drawing */
 		cell_note(c, "clocks",
 			"as the run measured them over SSH; the logs hold no messages to compare "
 			"them by");
@@ -263,7 +263,7 @@ void cell_clocks(struct filling *c)
 	s.from_ns = from_ns + s.measured_ns;
 	s.to_ns = to_ns + s.measured_ns;
 	cell_note(c, "clocks",
-		"the reference is %s, from which the others are known best by messages; it is "
+		"the reference is %s, whose messages bound the others best; it is "
 		"%.3f ms ahead of the orchestrator, as measured over SSH, and the axis is the "
 		"orchestrator's",
 		c->nodes[s.reference].name, (double)s.measured_ns / 1e6);

@@ -1,4 +1,4 @@
-/* Counters under the same axis: requests in flight by layer, and what the sampler read. */
+/* Counters on the same axis: requests in flight by layer, and the sampler's readings. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,8 +33,8 @@ static void depth(struct filling *c, uint32_t node, size_t layer, int32_t track)
 	timeline_sample_add(c->t, counter, c->start_ns + seconds * (int64_t)SECOND_NS, NAN);
 }
 
-/* On the node itself stands the layer by which nodes are compared at a glance: a server's disk
- * calls, a client's requests. */
+/* The node's own track shows the layer for comparing nodes at a glance: a server's disk calls, a
+ * client's requests. */
 void cell_depths(struct filling *c)
 {
 	const struct flow *f = flows_flow(c->flows);
@@ -78,16 +78,16 @@ static const struct {
 	{READING_NIC_DROPPED, GROUP_NETWORK, "packets dropped", "/s", 1},
 	{READING_QDISC_DROPPED, GROUP_NETWORK, "packets dropped in queues", "/s", 1},
 	{READING_QDISC_BACKLOG, GROUP_NETWORK, "waiting in queues", "MB", 1e-6},
-	{READING_TCP_RETRANSMITTED, GROUP_NETWORK, "segments sent again", "/s", 1},
+	{READING_TCP_RETRANSMITTED, GROUP_NETWORK, "segments retransmitted", "/s", 1},
 	{READING_LOOPBACK, GROUP_NETWORK, "loopback", "MB/s", 1e-6},
 	{READING_CPU_BUSY, GROUP_CPU, "processors busy", "", 1},
 	{READING_CPU_IDLE, GROUP_CPU, "processors idle", "", 1},
 	{READING_CPU_PRESSURE, GROUP_CPU, "waiting for a processor", "%", 100},
-	{READING_CPU_THROTTLED, GROUP_CPU, "held back by a quota", "s/s", 1},
-	{READING_CPU_STEAL, GROUP_CPU, "processors kept for other machines", "", 1},
-	{READING_PROCESS_THROTTLED, GROUP_CPU, "processes held back by a quota", "s/s", 1},
+	{READING_CPU_THROTTLED, GROUP_CPU, "throttled by a quota", "s/s", 1},
+	{READING_CPU_STEAL, GROUP_CPU, "processors stolen by other machines", "", 1},
+	{READING_PROCESS_THROTTLED, GROUP_CPU, "processes throttled by a quota", "s/s", 1},
 	{READING_PROCESS_CPU, GROUP_CPU, "processors of the processes", "", 1},
-	{READING_PROCESS_WAIT, GROUP_CPU, "threads waiting for one", "", 1},
+	{READING_PROCESS_WAIT, GROUP_CPU, "threads waiting for a processor", "", 1},
 	{READING_MEMORY_AVAILABLE, GROUP_MEMORY, "memory available", "MB", 1e-6},
 	{READING_MEMORY_USED, GROUP_MEMORY, "memory used", "MB", 1e-6},
 	{READING_MEMORY_FREE, GROUP_MEMORY, "memory free", "MB", 1e-6},
@@ -97,13 +97,13 @@ static const struct {
 	{READING_PROCESS_MEMORY, GROUP_MEMORY, "memory of the processes", "MB", 1e-6},
 	{READING_MEMORY_FAULTS, GROUP_MEMORY, "page faults", "/s", 1},
 	{READING_MEMORY_MAJOR_FAULTS, GROUP_MEMORY, "major page faults", "/s", 1},
-	{READING_MEMORY_REFAULTS, GROUP_MEMORY, "pages fetched again", "/s", 1},
+	{READING_MEMORY_REFAULTS, GROUP_MEMORY, "pages refaulted", "/s", 1},
 	{READING_MEMORY_PRESSURE, GROUP_MEMORY, "waiting for memory", "%", 100},
 	{READING_PROCESS_MEMORY_PRESSURE, GROUP_MEMORY, "processes waiting for memory", "%", 100},
 };
 enum { SHOWN = sizeof(shown) / sizeof(*shown), THINGS = 4096 };
 
-/* A second's values of one reading and thing, over the sockets that it has records of. */
+/* A second's values of one reading and item, summed over its sockets. */
 struct series {
 	size_t row;
 	char thing[64];
@@ -129,7 +129,7 @@ static void cell_counters_flush(struct sampled *s, struct series *one)
 			s->cell->t, one->counter, at, one->sum * shown[one->row].factor);
 }
 
-/* Counters stand in the order of the table, each before those of its processors or interfaces. */
+/* Counters are in the order of the table, each before those of its processors or interfaces. */
 static struct series *series_of(struct sampled *s, size_t row, const char *thing)
 {
 	const bool compared = s->cell->with_messages && !*thing &&

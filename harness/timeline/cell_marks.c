@@ -16,7 +16,7 @@ static int32_t track_of(const struct filling *c, const char *name)
 	return TIMELINE_NONE;
 }
 
-/* The axis begins with the measurement: a fault may have acted before. */
+/* The axis begins with the measurement: a fault may have been active before. */
 static int64_t onset_of(const struct filling *c)
 {
 	const int64_t onset = jget_int(c->row, "onset_ns");
@@ -63,7 +63,7 @@ static void fault(struct filling *c, int64_t end)
 	}
 }
 
-/* When a server was first indicted, on the axis; without a time, at the end. */
+/* When a server was first indicted, on the axis; at the end if the verdict has no time. */
 static int64_t cell_marks_moment(
 	const struct filling *c, const json_t *verdict, const char *server, int64_t end)
 {
@@ -78,7 +78,7 @@ static int64_t cell_marks_moment(
 	return c->start_ns + (int64_t)(s * 1e9);
 }
 
-/* The union over metrics alone: "any". */
+/* Only the union over metrics: "any". */
 static void verdict(struct filling *c, const json_t *row, int64_t end)
 {
 	const json_t *v = jget(row, "verdict"), *servers = jget(v, "indicted"), *one;

@@ -1,4 +1,4 @@
-/* What flow.h binds, as slices and arrows. */
+/* Draws the requests that flow.h links, as slices and arrows. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -71,7 +71,7 @@ static uint32_t request_name(struct filling *c, const struct flow_request *r)
 	return timeline_word(c->t, r->name ? r->name : name);
 }
 
-/* Do the nodes' moves lie outside of what the messages of this request's time allow? */
+/* Do the nodes' shifts contradict the messages during this request? */
 static bool contradicts(const struct filling *c, const struct flow_request *r)
 {
 	int64_t moved, off, at_client, at_server;
@@ -128,7 +128,7 @@ static uint32_t at_client(struct filling *c, const struct flow_request *r, uint8
 	cell_text(c, &s, c->key.missing, why);
 	if (r->doubtful)
 		cell_text(c, &s, c->key.doubtful,
-			"there or back: shorter than half of what the clocks are known to");
+			"there or back: shorter than half of the clocks' uncertainty");
 	return s.track == TIMELINE_NONE ? NO_SLICE : cell_slice(c, &s);
 }
 
@@ -185,7 +185,7 @@ static int64_t took(const struct flow_request *r)
 	return client > server ? client : server;
 }
 
-/* Is it to be shown, by when it began? */
+/* Is it shown, according to its start? */
 static bool shows(const struct filling *c, const struct flow_request *r)
 {
 	if (took(r) < c->slower_ns)
@@ -295,7 +295,7 @@ static uint32_t fuse_slice(struct filling *c, uint32_t node, const struct flow_f
 	return cell_slice(c, &s);
 }
 
-/* After all requests that it caused. */
+/* Called after all requests that it caused. */
 static int fuse(void *ctx, uint32_t node, const struct flow_fuse *u, struct err *e)
 {
 	struct filling *c = ctx;

@@ -7,7 +7,7 @@
 #include "harness/base/auto.h"
 #include "harness/timeline/cell_impl.h"
 
-enum { THREADS_MAX = 1500 /* tracks of a node's threads; further ones share a track */ };
+enum { THREADS_MAX = 1500 /* tracks for a node's threads; further threads share a track */ };
 
 void cell_words(struct filling *c)
 {
@@ -103,7 +103,7 @@ int32_t cell_group(struct filling *c, struct cell_node *n, enum cell_group group
 
 /* ---- threads ---- */
 
-/* It is valid until the next one is asked for. */
+/* Valid until the next call. */
 static struct cell_thread *cell_tracks_find(struct cell_threads *t, uint64_t key)
 {
 	uint64_t i = map_get(&t->index, key);

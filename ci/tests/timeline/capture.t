@@ -27,7 +27,7 @@ done
 check "--replay is for traces" refused "--replay is for a trace" "$tmp" --replay x
 check "a result that is not there" refused "nothing.json" "$traces/psync.app" --replay "$tmp/nothing.json" -o "$tmp/x.html"
 echo '{' >"$tmp/broken.json"
-check "one that is none" refused "broken.json' is not what 'culprit replay --output' writes" "$traces/psync.app" --replay "$tmp/broken.json" -o "$tmp/x.html"
+check "one that is none" refused "broken.json' is not a result of 'culprit replay --output'" "$traces/psync.app" --replay "$tmp/broken.json" -o "$tmp/x.html"
 echo '{"trace_id":"0011223344556677","trace":"other.app","passes":[]}' >"$tmp/other.json"
 check "one of another trace" refused "of another trace, 'other.app'" "$traces/psync.app" --replay "$tmp/other.json" -o "$tmp/x.html"
 check "nothing was written" [ ! -e "$tmp/x.html" ]

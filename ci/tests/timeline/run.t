@@ -21,7 +21,7 @@ refused() { # WORDS ARGUMENTS...: exit code 2, and a line with these words
 }
 draw() { (cd "$tmp" && "$culprit" timeline run "$@" 2>"$tmp/said") || { cat "$tmp/said"; return 1; }; }
 
-check "no such run" refused "is no run" "$tmp/none"
+check "no such run" refused "is not a run" "$tmp/none"
 check "no such cell" refused "no confirmed cell 99" "$tmp/run" --cell 99
 check "a cell that is no number" refused "--cell" "$tmp/run" --cell x
 check "a time without a unit" refused "--from" "$tmp/run" --from 12
@@ -55,7 +55,7 @@ check "a log cut short is said, and the rest is drawn" grep -q "0003.1/s1.fs.tra
 draw --cell 4 -o events.html >/dev/null
 check "calls without positions are said" grep -q 'no positions in byte streams: run the scenario with tracer = .* mode = "flow"' "$tmp/said"
 draw --cell 5 -o sums.html >/dev/null
-check "sums are said" grep -q 'hold sums, no calls, so there are counters and marks only' "$tmp/said"
+check "sums are said" grep -q 'have no calls, only sums, so only counters and marks are shown' "$tmp/said"
 draw --compare run:1 -o pair.html >/dev/null
 draw --cell 2 --server s1 --server s2 -o two.html >/dev/null
 
