@@ -1,4 +1,4 @@
-/* The application as it was captured, in the words of a replay's result. */
+/* Describes the captured application in the form of a replay's result. */
 #include <string.h>
 
 #include "diag/app/series.h"
@@ -9,13 +9,13 @@
 
 struct profile {
 	bool timed;
-	int64_t first_ns, last_ns, ended_ns; /* of the op before on the thread */
+	int64_t first_ns, last_ns, ended_ns; /* of the thread's previous op */
 	uint64_t ops, waits, read, written, computed_ns, away_ns, waited_ns, calls_ns;
 	uint32_t latency[APP_CALLS][LATENCY_BUCKETS];
 	struct app_series series;
 };
 
-/* What is left of the time before an op that waits for others. */
+/* The rest of the time before an op that waits for others. */
 static void add_wait(struct profile *p, const struct app_op *op)
 {
 	uint64_t known = op->compute_ns + op->away_ns;

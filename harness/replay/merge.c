@@ -1,4 +1,4 @@
-/* From the lines that the nodes printed (harness/replayer/replayer.h) to one result. */
+/* Merges the nodes' output lines (harness/replayer/replayer.h) into one result. */
 #include <errno.h>
 #include <string.h>
 
@@ -21,7 +21,7 @@ static void add_errors(json_t *into, const json_t *errors)
 			into, name, json_integer(jget_int(into, name) + json_integer_value(n)));
 }
 
-/* 'calls' counts buckets by call until all lines were read. */
+/* 'calls' counts latencies by bucket and call until all lines are read. */
 static void add_latencies(json_t *calls, const json_t *latency)
 {
 	const char *name;
@@ -48,7 +48,7 @@ static void add_latencies(json_t *calls, const json_t *latency)
 	}
 }
 
-/* A share of all counts lies below the end of the bucket that is found. */
+/* Finds the bucket below whose end this share of all counts lies. */
 static double percentile(const json_t *counts, double share, double all)
 {
 	double so_far = 0;
@@ -85,11 +85,11 @@ static int add_series(json_t *pass, const json_t *series, struct err *e)
 	if (!series)
 		return 0;
 	if (!series_from_json(series, &more))
-		return err_set(e, -EBADMSG, "a node's bytes over time are not what nodes report");
+		return err_set(e, -EBADMSG, "a node's bytes over time are invalid");
 	if (!jget(pass, "series"))
 		series_begin(&all);
 	else if (!series_from_json(jget(pass, "series"), &all))
-		return err_set(e, -EBADMSG, "the nodes' bytes over time are too many");
+		return err_set(e, -EBADMSG, "the nodes report too many bytes over time");
 	series_merge(&all, &more);
 	json_object_set_new(pass, "series", series_json(&all));
 	return 0;
@@ -146,7 +146,7 @@ static int add_output(const char *output, json_t *result, struct err *e)
 			rc = add_pass(jget(result, "passes"), line, jget(result, "errors"),
 				jget(result, "calls"), e);
 		} else {
-			rc = err_set(e, -EBADMSG, "a node's output is no report: '%.60s'", text);
+			rc = err_set(e, -EBADMSG, "a node's output is not a report: '%.60s'", text);
 		}
 	}
 	free(copy);
@@ -173,7 +173,7 @@ int replay_merge(char *const *outputs, size_t n, json_t *result, struct err *e)
 		double took = jget_real(pass, "end_s") - jget_real(pass, "first_s");
 
 		json_object_set_new(pass, "seconds", json_real(took > 0 ? took : 0));
-		/* Of a node without calls it is larger than any. */
+		/* A node without calls has the largest possible value. */
 		if (jget(pass, "series"))
 			json_object_set_new(jget(pass, "series"), "first_s",
 				json_real(took > 0 ? jget_real(pass, "first_s") : 0));

@@ -19,19 +19,19 @@
 #define CALL_S 30
 #define PUT_S 600
 #define REMOVE_S 600
-#define AFTER_FAILURE_S 10 /* for the other nodes to hear of it */
+#define AFTER_FAILURE_S 10 /* for the other nodes to notice the failure */
 
 struct replay {
 	const struct replay_options *o;
 	struct cluster *cluster;
-	struct node **nodes; /* of the clients that take part */
+	struct node **nodes; /* nodes of the participating clients */
 	struct node_end *ends;
 	char (*handles)[64];
 	bool *ended;
 	int *codes;
 	size_t n;
 	char root[4200];
-	char *sent, scaled[64]; /* the trace of all copies, in a folder of its own */
+	char *sent, scaled[64]; /* the trace of all copies, in a temporary folder */
 	json_t *result;
 };
 
@@ -48,7 +48,7 @@ __attribute__((format(printf, 2, 3))) static void tell(struct replay *r, const c
 
 /* ---- before any node is touched ---- */
 
-/* The trace that is sent, where it is not the user's file. */
+/* Makes the trace to send, if it is not the user's file. */
 static int scale(struct replay *r, const struct app_trace *t, struct err *e)
 {
 	snprintf(r->scaled, sizeof(r->scaled), "/tmp/culprit-replay-XXXXXX");
@@ -88,9 +88,9 @@ static int look_at_trace(struct replay *r, size_t *ranks, struct err *e)
 	json_decref(application);
 	if (!rc && app_misses_waits(app_about(t)))
 		tell(r,
-			"warning: its processes share memory, and waits through it are not in the "
-			"trace: calls may come before what they waited for, and fail; captured "
-			"with --method throttle it has those waits");
+			"warning: its processes share memory, but waits through it are not in the "
+			"trace: calls may run too early and fail; a capture "
+			"with --method throttle has those waits");
 	if (!rc && copies > 1)
 		rc = scale(r, t, e);
 	app_free(t);
@@ -127,7 +127,7 @@ static int choose_clients(struct replay *r, size_t ranks, struct err *e)
 	return 0;
 }
 
-/* A folder that is another replay's nowhere; one that is kept is found again by its trace. */
+/* A folder that no other replay uses; a kept folder is found again by its trace. */
 static void name_root(struct replay *r)
 {
 	const char *session = jget_text(node_hello(r->nodes[0]), "session");
@@ -215,7 +215,7 @@ static void count_ends(const struct replay *r, size_t *left, size_t *failed)
 	}
 }
 
-/* Until all have ended. */
+/* Waits until all have ended. */
 static int replay_watch(struct replay *r, struct err *e)
 {
 	double begin_s = clock_mono_s(), failed_s = 0;
@@ -242,7 +242,7 @@ static int replay_watch(struct replay *r, struct err *e)
 	}
 }
 
-/* What a node's program complained of, if it failed. */
+/* The error message of a node's program, if it failed. */
 static int complaint(struct replay *r, const char *folder, struct err *e)
 {
 	static const char prefix[] = "culprit-agent replay: ";
@@ -307,7 +307,7 @@ static int replay_collect(struct replay *r, struct err *e)
 	return rc;
 }
 
-/* Stops what still runs and removes the dummy files. Not waited for where a node is lost. */
+/* Stops running programs and removes the dummy files. Does not wait for lost nodes. */
 static void replay_finish(struct replay *r)
 {
 	struct err why = {""};

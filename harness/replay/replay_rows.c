@@ -6,7 +6,7 @@
 #include "harness/base/jget.h"
 #include "harness/base/units.h"
 
-enum { COMPUTING = 2 }; /* its row */
+enum { COMPUTING = 2 }; /* index of its row */
 
 struct filling {
 	struct replay_row *rows;
@@ -48,7 +48,7 @@ static void replay_rows_print(char *out, size_t size, enum unit unit, double val
 		snprintf(out, size, "%s", unit_format(unit, value, text, sizeof(text)));
 }
 
-/* Below 0: not known. */
+/* Negative: unknown. */
 static void replay_rows_add(struct filling *f, enum unit unit, const char *what, const char *of,
 	double application, double replay)
 {
@@ -66,7 +66,7 @@ static void replay_rows_add(struct filling *f, enum unit unit, const char *what,
 			(replay - application) / application * 100);
 }
 
-/* Of a figure that may be missing. */
+/* For a figure that may be missing. */
 static double known(const json_t *v, const char *key)
 {
 	return json_is_number(jget(v, key)) ? jget_real(v, key) : -1;
@@ -114,7 +114,7 @@ size_t replay_rows(const json_t *result, struct replay_row rows[REPLAY_ROWS_MAX]
 	for (size_t i = 0; i < sizeof(sums) / sizeof(sums[0]); i++)
 		replay_rows_add(&f, UNIT_SECONDS, sums[i].what, "all threads",
 			known(was, sums[i].key), replay_mean(result, sums[i].key));
-	/* Of the application it is processor time, of the replay it is time. */
+	/* Processor time for the application, wall time for the replay. */
 	rows[COMPUTING].difference[0] = '\0';
 	add_bytes(&f, result, "read", "read_bytes");
 	add_bytes(&f, result, "written", "written_bytes");

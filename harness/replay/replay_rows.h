@@ -1,4 +1,4 @@
-/* Application against replay, row by row: for the table of 'culprit replay' and the page of
+/* Compares application and replay row by row: for the table of 'culprit replay' and the page of
  * 'culprit timeline'. */
 #ifndef CULPRIT_HARNESS_REPLAY_REPLAY_ROWS_H
 #define CULPRIT_HARNESS_REPLAY_REPLAY_ROWS_H
@@ -9,15 +9,15 @@
 enum { REPLAY_ROWS_MAX = 64 };
 
 struct replay_row {
-	char what[48], application[32], replay[32], difference[16]; /* "" where it is not known */
+	char what[48], application[32], replay[32], difference[16]; /* "" if unknown */
 };
 
-/* Of a replay's result (harness/replay/replay.h); times and bytes of several passes are means.
- * Returns the number of rows. */
+/* Fills rows from a replay's result (harness/replay/replay.h); times and bytes of several passes
+ * are means. Returns the number of rows. */
 size_t replay_rows(const json_t *result, struct replay_row rows[REPLAY_ROWS_MAX]);
 
-/* How many times as long as it needs a processor the replay computed: more than 1 where the
- * clients' processors had other things to do. 0: it did not compute. */
+/* Wall time of the replay's computing divided by the processor time that it needs: above 1 if the
+ * clients' processors were busy otherwise. 0: it did not compute. */
 double replay_crowding(const json_t *result);
 
 /* The mean of a figure over the passes. */

@@ -1,4 +1,4 @@
-/* Calls of the trace, done again; and the handles that they use. */
+/* Repeats the calls of the trace and manages their handles. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@
 
 #define READDIR_MOST (1u << 20)
 
-/* Some flags have other numbers on arm64. */
+/* Some flags have different values on arm64. */
 static int native_flags(const struct stage *s, uint32_t flags)
 {
 	static const struct {
@@ -37,13 +37,13 @@ static unsigned node_of_thread(const struct stage *s, uint32_t thread)
 	return replayer_node(app_thread(s->trace, thread)->rank, s->ranks, s->nodes);
 }
 
-/* What one call moves at most, whatever it asks for: Linux cuts the rest off. */
+/* The most that one call moves, whatever it asks for: Linux cuts the rest. */
 static size_t size_of(const struct app_op *op)
 {
 	return op->size < 0x7ffff000 ? op->size : 0x7ffff000;
 }
 
-/* ---- what the trace holds ---- */
+/* ---- contents of the trace ---- */
 
 static void scan_own(struct stage *s, uint32_t thread, uint64_t number, const struct app_op *op)
 {
@@ -65,7 +65,7 @@ static void scan_own(struct stage *s, uint32_t thread, uint64_t number, const st
 	}
 }
 
-/* This node's threads that it waits for shall tell its node. */
+/* Threads of this node that the op waits for must notify its node. */
 static int scan_other(struct stage *s, unsigned node, const struct app_op *op, struct err *e)
 {
 	for (uint32_t i = 0; i < op->n_edges; i++) {
@@ -95,7 +95,7 @@ static int scan_thread(struct stage *s, uint32_t thread, struct err *e)
 		if ((s->o->mode == REPLAY_THINK || s->o->mode == REPLAY_WALL) &&
 			(op.start_ns < 0 || op.took_ns < 0))
 			rc = err_set(e, -EINVAL,
-				"the trace has no times of calls: replay it in the mode "
+				"the trace has no times of calls: use the mode "
 				"causal or afap");
 		else if (node == s->me)
 			scan_own(s, thread, number, &op);
@@ -133,7 +133,8 @@ static void slot_open(struct slot *slot, int fd)
 	atomic_store(&slot->state, fd < 0 ? SLOT_FAILED : SLOT_OPEN);
 }
 
-/* Opens what no thread of this node does: it was open before, or a rank elsewhere opened it. */
+/* Opens handles that no thread of this node opens: open before the trace, or by a rank
+ * elsewhere. */
 static void open_foreign(struct stage *s, uint32_t handle)
 {
 	const struct app_handle *h = app_handle(s->trace, handle);
@@ -159,7 +160,7 @@ int calls_begin(struct stage *s, struct err *e)
 			continue;
 		open_foreign(s, i);
 		if (atomic_load(&slot->state) != SLOT_OPEN)
-			return err_errno(e, -errno, "cannot open '%s/%s', as it was at the start",
+			return err_errno(e, -errno, "cannot open '%s/%s' as at the start",
 				s->files.root, app_file(s->trace, h->file)->path);
 	}
 	return 0;
@@ -175,7 +176,7 @@ void calls_end(struct stage *s)
 	}
 }
 
-/* The descriptor of an op's handle in '*fd', -1 where its open failed; waits for its open. */
+/* The descriptor of an op's handle in '*fd', -1 if its open failed; waits for its open. */
 static int get_fd(struct player *p, const struct app_op *op, int *fd, struct err *e)
 {
 	struct stage *s = p->stage;
@@ -193,7 +194,8 @@ static int get_fd(struct player *p, const struct app_op *op, int *fd, struct err
 	return rc < 0 ? rc : 0;
 }
 
-/* An op with the handle has ended. Its close, or the last op after it, closes the descriptor. */
+/* An op with the handle has ended. The handle's close, or the last op after it, closes the
+ * descriptor. */
 static long put_fd(struct stage *s, const struct app_op *op, bool close_it)
 {
 	struct slot *slot = &s->slots[op->handle];
@@ -238,12 +240,12 @@ static long do_open(struct player *p, const struct app_op *op)
 	if (op->handle)
 		slot_open(&s->slots[op->handle], fd);
 	else
-		close(fd); /* it failed when captured */
+		close(fd); /* it failed in the capture */
 	return 0;
 }
 
-/* Reads and writes at the file position. A descriptor that is opened here in place of another
- * node's has no position of its own. */
+/* Reads and writes at the file position. A descriptor that this node opened for another node's
+ * handle has no shared position. */
 static long do_stream(struct player *p, const struct app_op *op, int fd)
 {
 	bool own = p->stage->slots[op->handle].opener != UINT32_MAX || op->offset < 0 ||

@@ -44,7 +44,7 @@ int files_init(struct files *f, const struct app_trace *t, const char *root, str
 	for (uint32_t i = 0; i < n; i++)
 		f->by_path[i] = i;
 	qsort_r(f->by_path, n, sizeof(*f->by_path), by_path, (void *)t);
-	/* No two blocks alike, so that nothing compresses or is stored once. */
+	/* All blocks differ, so that compression and deduplication have no effect. */
 	for (uint64_t i = 0, x = 88172645463325252u; i < BLOCK; i++) {
 		x ^= x << 13, x ^= x >> 7, x ^= x << 17;
 		f->bytes[i] = (unsigned char)(x >> 32);
@@ -61,7 +61,7 @@ void files_clear(struct files *f)
 	*f = (struct files){.root_fd = -1};
 }
 
-/* -1: it is not there. */
+/* -1: it does not exist. */
 static int64_t size_now(const struct files *f, const struct app_file *a)
 {
 	auto_free char *path = NULL;
@@ -89,29 +89,29 @@ int files_fit(const struct files *f, struct err *e)
 		if (!a->directory && most > 0 && most > now)
 			bytes += (uint64_t)(most - (now > 0 ? now : 0));
 	}
-	/* The root may not be there yet. */
+	/* The root may not exist yet. */
 	while (folder && statvfs(folder, &v) < 0) {
 		char *slash = strrchr(folder, '/');
 
 		if (errno != ENOENT || !slash || slash == folder)
-			return err_errno(e, -errno, "cannot look at '%s'", folder);
+			return err_errno(e, -errno, "cannot examine '%s'", folder);
 		*slash = '\0';
 	}
 	if (!folder)
-		return err_errno(e, -ENOMEM, "cannot look at '%s'", f->root);
+		return err_errno(e, -ENOMEM, "cannot examine '%s'", f->root);
 	free_bytes = (uint64_t)v.f_bavail * v.f_frsize;
 	if (bytes > free_bytes)
-		return err_set(e, -ENOSPC, "the files of the trace need %s more, '%s' has %s",
+		return err_set(e, -ENOSPC, "the trace's files need %s more, but '%s' has %s",
 			unit_format(UNIT_BYTES, (double)bytes, need, sizeof(need)), folder,
 			unit_format(UNIT_BYTES, (double)free_bytes, has, sizeof(has)));
 	if (v.f_files && inodes > v.f_favail)
 		return err_set(e, -ENOSPC,
-			"the trace needs %llu more files, '%s' has room for %llu",
+			"the trace needs %llu more files, but '%s' has room for %llu",
 			(unsigned long long)inodes, folder, (unsigned long long)v.f_favail);
 	return 0;
 }
 
-/* Opens the root; links on the way below it are refused by the kernel from 5.6. */
+/* Opens the root; from Linux 5.6 the kernel refuses links on the path below it. */
 static int open_root(struct files *f, struct err *e)
 {
 	if (f->root_fd >= 0)
@@ -152,7 +152,7 @@ static const struct app_file *files_find(const struct files *f, const char *path
 	return NULL;
 }
 
-/* The folders above 'path'; one that the application made itself is left to it. */
+/* Makes the folders above 'path', except those that the application itself makes. */
 static int make_parents(struct files *f, const char *path, struct err *e)
 {
 	for (const char *slash = strchr(path, '/'); slash; slash = strchr(slash + 1, '/')) {
@@ -171,7 +171,7 @@ static int make_parents(struct files *f, const char *path, struct err *e)
 
 static int remove_new(struct files *f, struct err *e)
 {
-	/* What lies in a folder comes after it. */
+	/* Entries of a folder come after it. */
 	for (size_t i = app_n_files(f->trace); i-- > 0;) {
 		const struct app_file *a = app_file(f->trace, f->by_path[i]);
 
@@ -213,7 +213,7 @@ static int write_rest(
 		memcpy(f->bytes, &from, n < sizeof(from) ? n : sizeof(from));
 		done = pwrite(fd, f->bytes, n, from);
 		if (peers_stopped(alive))
-			return err_set(e, -ECANCELED, "told to stop");
+			return err_set(e, -ECANCELED, "stopped");
 		if (done < 0 && errno == EINTR)
 			continue;
 		if (done <= 0)
@@ -223,7 +223,7 @@ static int write_rest(
 	}
 	if (fsync(fd) < 0)
 		return err_errno(e, -errno, "cannot write");
-	/* The replay shall find it on the storage, as the application did. */
+	/* Drop the cache: the replay must read it from storage, like the application. */
 	posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
 	return 0;
 }
@@ -240,7 +240,7 @@ static int make_file(struct files *f, const struct app_file *a, struct peers *al
 	if (fd < 0)
 		return err_errno(e, -errno, "cannot make '%s/%s'", f->root, a->path);
 	if (now > a->before && ftruncate(fd, a->before) < 0)
-		rc = err_errno(e, -errno, "cannot shorten it");
+		rc = err_errno(e, -errno, "cannot truncate it");
 	if (now < a->before)
 		rc = write_rest(f, fd, now > 0 ? now : 0, a->before, alive, e);
 	return rc ? err_prefix(e, rc, "'%s/%s'", f->root, a->path) : 0;

@@ -1,6 +1,6 @@
 /*
- * The dummy files of a replay: what the captured application found, by names and sizes, below a
- * folder of the replay's own. They hold made-up bytes, written (not sparse), so that storage has
+ * The dummy files of a replay: the files that the captured application found, by name and size,
+ * below the replay's folder. They contain written data (not sparse), so that storage has
  * something to read.
  */
 #ifndef CULPRIT_HARNESS_REPLAYER_FILES_H
@@ -15,7 +15,7 @@
 
 struct files {
 	const struct app_trace *trace;
-	const char *root; /* absolute: all is below it */
+	const char *root; /* absolute; all files are below it */
 	int root_fd;
 	uint32_t *by_path; /* files in the order of their paths */
 	unsigned char *bytes;
@@ -25,17 +25,18 @@ struct files {
 int files_init(struct files *f, const struct app_trace *t, const char *root, struct err *e);
 void files_clear(struct files *f);
 
-/* Bytes and files that are still to be made, and what the target has: -ENOSPC with the sizes where
- * that is not enough. Nothing is written. */
+/* Bytes and files still to be made, and the free space: -ENOSPC with the sizes if it does not
+ * suffice. Writes nothing. */
 int files_fit(const struct files *f, struct err *e);
 
-/* As the application found it: removes what was not there, makes folders. One node does it. */
+/* Restores the state that the application found: removes other files, makes folders. One node
+ * does this. */
 int files_folders(struct files *f, struct err *e);
 
-/* Makes this node's share of the files at their sizes: every n-th, from 'me'. */
+/* Makes this node's share of the files with their sizes: every n-th, from 'me'. */
 int files_make(struct files *f, unsigned me, unsigned n, struct peers *alive, struct err *e);
 
-/* As openat, never out of the root: a descriptor, or -1 with errno. */
+/* Like openat, but never outside the root: a descriptor, or -1 with errno. */
 int files_open(const struct files *f, const char *path, int flags, mode_t mode);
 
 #endif

@@ -1,4 +1,4 @@
-/* Counts of durations, by buckets that are 6 % wide. */
+/* Histogram of durations in buckets that are 6 % wide. */
 #ifndef CULPRIT_HARNESS_REPLAYER_LATENCY_H
 #define CULPRIT_HARNESS_REPLAYER_LATENCY_H
 

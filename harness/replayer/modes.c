@@ -1,4 +1,4 @@
-/* What the orchestrator must know of replays as well. */
+/* Names of replay modes, shared with the orchestrator. */
 #include "harness/replayer/replayer.h"
 
 const char *const replay_mode_names[REPLAY_MODES] = {

@@ -24,14 +24,15 @@ struct need {
 	unsigned node;
 };
 
-/* Of a thread of this node: who waits for what, by 'ops'. */
+/* For a thread of this node: which nodes wait for which op, sorted by 'ops'. */
 struct needs {
 	struct need *list;
 	size_t n, next;
 };
 
-/* A thread of this node that waits for 'ops' of another thread. Each has its own condition: with
- * many threads, waking all at each line would take the processors from those that have work. */
+/* A thread of this node that waits for 'ops' of another thread. Each waiter has a separate
+ * condition: with many threads, waking all at each line would take processors from working
+ * threads. */
 struct waiter {
 	uint32_t thread;
 	uint64_t ops;
@@ -42,19 +43,19 @@ struct waiter {
 struct peers {
 	int fd;
 	double stall_s;
-	unsigned me, n; /* n 0: no hello yet */
+	unsigned me, n; /* n 0: no hello received yet */
 	pthread_t listener;
 	bool listening;
 	int quit; /* eventfd */
 	pthread_mutex_t lock, write_lock;
-	pthread_cond_t changed; /* anything but progress */
+	pthread_cond_t changed; /* any change except progress */
 	struct waiter *waiters; /* lock */
 	pthread_condattr_t monotonic;
 	atomic_int waiting, busy;
 	atomic_bool stopped, failed;
-	struct err why;             /* lock: of the failure */
-	_Atomic int64_t alive_ns;   /* CLOCK_MONOTONIC: any node did something */
-	_Atomic int64_t here_ns;    /* the same of this node */
+	struct err why;             /* lock: reason for the failure */
+	_Atomic int64_t alive_ns;   /* CLOCK_MONOTONIC: last activity of any node */
+	_Atomic int64_t here_ns;    /* last activity of this node */
 	uint64_t barrier, *arrived; /* lock: numbers; by node */
 	int64_t answered_ns;        /* lock: round trip of the last answer */
 	uint32_t n_threads;
@@ -67,7 +68,7 @@ static int64_t now_ns(void)
 	return clock_ns(CLOCK_MONOTONIC);
 }
 
-/* Under the lock. */
+/* Call with the lock held. */
 static void wake_all(struct peers *p)
 {
 	pthread_cond_broadcast(&p->changed);
@@ -75,7 +76,7 @@ static void wake_all(struct peers *p)
 		pthread_cond_signal(&w->reached);
 }
 
-/* Those that wait for so many ops of the thread; under the lock. */
+/* Wakes those that wait for this number of the thread's ops. Call with the lock held. */
 static void wake_reached(struct peers *p, uint32_t thread, uint64_t ops)
 {
 	for (struct waiter *w = p->waiters; w; w = w->next)
@@ -122,7 +123,7 @@ static void fail_here(struct peers *p, const char *words)
 	pthread_mutex_unlock(&p->lock);
 }
 
-/* Writes "TO WORDS"; a node that cannot write any more is told so by its listener. */
+/* Writes "TO WORDS"; the listener reports a node that can no longer be written to. */
 static void peers_say(struct peers *p, const char *to, const char *words)
 {
 	char line[LINE_MOST + 1];
@@ -167,7 +168,7 @@ void peers_fail(struct peers *p, const char *words)
 	fail_here(p, words);
 }
 
-/* ---- what comes ---- */
+/* ---- incoming lines ---- */
 
 static void take_hello(struct peers *p, const char *words)
 {
@@ -215,7 +216,7 @@ static void take_answer(struct peers *p, const char *words)
 	pthread_mutex_unlock(&p->lock);
 }
 
-/* "FROM k WORDS". Lines that are none of ours are passed over. */
+/* Handles "FROM k WORDS". Other lines are ignored. */
 static void peers_take_line(struct peers *p, char *line)
 {
 	char *kind, *words, answer[64], to[16];
@@ -244,7 +245,7 @@ static void peers_take_line(struct peers *p, char *line)
 	}
 }
 
-/* Says now and then that something continues, for as long as it does. */
+/* Reports activity periodically, as long as it continues. */
 static void beat(struct peers *p, int64_t *said_ns)
 {
 	int64_t every_ns = (int64_t)(p->stall_s * 1e9 / 4), now = now_ns();
@@ -280,7 +281,7 @@ static void *listen_to_others(void *arg)
 		if (got < 0 && (errno == EINTR || errno == EAGAIN))
 			continue;
 		if (got <= 0) {
-			fail_here(p, "the orchestrator is gone");
+			fail_here(p, "the orchestrator has disconnected");
 			return NULL;
 		}
 		n += (size_t)got;
@@ -298,7 +299,8 @@ static void *listen_to_others(void *arg)
 
 /* ---- life ---- */
 
-/* Waits for a change that 'on' tells of; the lock is held. 0, or why it is no use. */
+/* Waits for a change signalled by 'on'; the lock is held. Returns 0, or an error if waiting is
+ * pointless. */
 static int wait_change(struct peers *p, pthread_cond_t *on, struct err *e)
 {
 	int64_t until = now_ns() + (int64_t)(p->stall_s * 1e9 / 8) + 1000000;
@@ -309,11 +311,11 @@ static int wait_change(struct peers *p, pthread_cond_t *on, struct err *e)
 		return -EPIPE;
 	}
 	if (p->stopped)
-		return err_set(e, -ECANCELED, "told to stop");
+		return err_set(e, -ECANCELED, "stopped");
 	if (p->busy > 0)
 		peers_alive(p);
 	if (now_ns() - atomic_load(&p->alive_ns) > (int64_t)(p->stall_s * 1e9))
-		return err_set(e, -ETIMEDOUT, "nothing has gone on for %g s", p->stall_s);
+		return err_set(e, -ETIMEDOUT, "no node was active for %g s", p->stall_s);
 	pthread_cond_timedwait(on, &p->lock, &at);
 	return 0;
 }
@@ -326,7 +328,7 @@ static int wait_hello(struct peers *p, struct err *e)
 	while (!p->n && !rc)
 		rc = wait_change(p, &p->changed, e);
 	pthread_mutex_unlock(&p->lock);
-	return rc == -ETIMEDOUT ? err_set(e, rc, "nobody said which of the nodes this is") : rc;
+	return rc == -ETIMEDOUT ? err_set(e, rc, "no hello from the orchestrator") : rc;
 }
 
 int peers_new(int fd, double stall_s, struct peers **out, struct err *e)
@@ -351,7 +353,7 @@ int peers_new(int fd, double stall_s, struct peers **out, struct err *e)
 		rc = p->quit < 0 ? -errno
 				 : -pthread_create(&p->listener, NULL, listen_to_others, p);
 		p->listening = !rc;
-		rc = rc ? err_errno(e, rc, "cannot hear the other nodes") : wait_hello(p, e);
+		rc = rc ? err_errno(e, rc, "cannot listen to the other nodes") : wait_hello(p, e);
 	}
 	if (rc)
 		peers_free(p);
@@ -443,7 +445,7 @@ void peers_reset(struct peers *p)
 	pthread_mutex_unlock(&p->lock);
 }
 
-/* One line for all nodes that wait for this; 'done' marks nodes that have it already. */
+/* One line to all nodes that wait for this; 'done' marks nodes that already have it. */
 static void tell_needs(struct peers *p, uint32_t thread, uint64_t ops)
 {
 	struct needs *s = &p->needs[thread];
@@ -555,7 +557,7 @@ int peers_barrier(struct peers *p, const char *what, struct err *e)
 	int rc = 0;
 
 	if (p->n == 1)
-		return p->stopped ? err_set(e, -ECANCELED, "told to stop") : 0;
+		return p->stopped ? err_set(e, -ECANCELED, "stopped") : 0;
 	snprintf(words, sizeof(words), "b %llu", (unsigned long long)++p->barrier);
 	peers_alive(p);
 	say_all(p, words);
@@ -564,7 +566,7 @@ int peers_barrier(struct peers *p, const char *what, struct err *e)
 		rc = wait_change(p, &p->changed, e);
 	pthread_mutex_unlock(&p->lock);
 	return rc == -ETIMEDOUT
-		? err_set(e, rc, "node %u did not come to %s for %g s", late, what, p->stall_s)
+		? err_set(e, rc, "node %u did not reach %s within %g s", late, what, p->stall_s)
 		: rc;
 }
 

@@ -40,7 +40,7 @@ static void spin(struct player *p, int64_t ns, int64_t until_ns)
 	peers_busy(peers, -1);
 }
 
-/* Computes and is away as the mode has it. */
+/* Computes and is away according to the mode. */
 static int pass_time(struct player *p, const struct app_op *op)
 {
 	const struct replayer_options *o = p->stage->o;
@@ -67,7 +67,7 @@ static int pass_time(struct player *p, const struct app_op *op)
 	return rc;
 }
 
-/* Names who waits for what. */
+/* Describes the wait in an error. */
 static int say_stall(
 	struct player *p, const struct app_op *op, const struct app_edge *edge, struct err *e)
 {
@@ -117,7 +117,7 @@ static int play_all(struct player *p, struct app_cursor *c, struct err *e)
 
 	while ((rc = app_next(c, &op, e)) > 0) {
 		if (pass_time(p, &op) || peers_stopped(p->stage->peers))
-			return err_set(e, -ECANCELED, "told to stop");
+			return err_set(e, -ECANCELED, "stopped");
 		rc = wait_edges(p, &op, e) ?: calls_do(p, &op, e);
 		if (rc)
 			return rc;
@@ -187,7 +187,7 @@ static int join_players(struct stage *s, struct err *e)
 			continue;
 		pthread_join(p->id, NULL);
 		p->started = false;
-		/* That the others were told to end is not the reason. */
+		/* Another node's request to stop is not the reason. */
 		if (p->rc && (!rc || rc == -ECANCELED || rc == -EPIPE)) {
 			rc = p->rc;
 			*e = p->err;
@@ -200,10 +200,10 @@ static int make_files(struct stage *s, struct err *e)
 {
 	int rc = s->me ? 0 : files_folders(&s->files, e);
 
-	/* What a node opens at the start may be what another one makes. */
-	return rc ?: peers_barrier(s->peers, "the making of folders", e)
+	/* Files that one node opens at the start may be made by another. */
+	return rc ?: peers_barrier(s->peers, "the barrier after making folders", e)
 		?: files_make(&s->files, s->me, s->nodes, s->peers, e)
-		?: peers_barrier(s->peers, "the making of files", e);
+		?: peers_barrier(s->peers, "the barrier after making files", e);
 }
 
 static int one_pass(struct stage *s, unsigned long pass, struct err *e)
@@ -252,7 +252,7 @@ static int make_players(struct stage *s, struct err *e)
 			continue;
 		p->stage = s;
 		p->thread = i;
-		/* Only what is used takes memory: a read may ask for more than there is. */
+		/* Only used memory counts: a read may ask for more than the file has. */
 		p->buffer = mmap(NULL, room, PROT_READ | PROT_WRITE,
 			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 		if (p->buffer == MAP_FAILED)

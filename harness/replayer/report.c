@@ -1,4 +1,4 @@
-/* What a replay prints: a line of JSON for each pass. */
+/* The replay's output: a line of JSON per pass. */
 #include <jansson.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* What the threads of a replay on one node share. Inside of harness/replayer. */
+/* Shared by the threads of a replay on one node. Internal to harness/replayer. */
 #ifndef CULPRIT_HARNESS_REPLAYER_STAGE_H
 #define CULPRIT_HARNESS_REPLAYER_STAGE_H
 
@@ -12,15 +12,15 @@
 
 enum slot_state { SLOT_NONE, SLOT_OPEN, SLOT_FAILED };
 
-/* A handle of the trace on this node. */
+/* A handle of the trace, on this node. */
 struct slot {
 	atomic_int fd;
 	atomic_int state;      /* enum slot_state */
-	uint32_t uses;         /* ops of this node's threads with it, in a pass */
-	_Atomic uint32_t left; /* of them */
-	atomic_bool closing;   /* its close came while others had ops with it before them */
-	uint32_t opener;       /* thread of this node that opens it; UINT32_MAX: none does */
-	uint64_t opener_ops;   /* it is open when the opener has completed so many */
+	uint32_t uses;         /* ops of this node's threads on it, per pass */
+	_Atomic uint32_t left; /* uses left in this pass */
+	atomic_bool closing;   /* its close came before ops of other threads on it */
+	uint32_t opener;       /* thread of this node that opens it; UINT32_MAX: no thread */
+	uint64_t opener_ops;   /* it is open once the opener has completed this many ops */
 };
 
 #define ERROR_KINDS 256
@@ -28,7 +28,7 @@ struct slot {
 struct totals {
 	_Atomic uint64_t ops, read_bytes, written_bytes, computed_ns, away_ns, waited_ns, waits,
 		calls_ns, shorts;
-	_Atomic uint32_t errors[APP_CALLS][ERROR_KINDS]; /* by errno; the last is all beyond */
+	_Atomic uint32_t errors[APP_CALLS][ERROR_KINDS]; /* by errno; the last counts larger ones */
 	_Atomic uint32_t latency[APP_CALLS][LATENCY_BUCKETS];
 };
 
@@ -42,14 +42,14 @@ struct stage {
 	struct slot *slots; /* by handle number */
 	size_t n_slots;
 	pthread_mutex_t opening;
-	uint64_t most_bytes, most_written; /* of one call on this node */
+	uint64_t most_bytes, most_written; /* largest call on this node */
 	struct player *players;
 	size_t n_players;
 	struct totals *totals;
-	struct app_series *series;        /* NULL: not asked for */
-	pthread_mutex_t counting;         /* of the series */
-	int64_t begin_ns;                 /* of the pass, CLOCK_MONOTONIC */
-	_Atomic int64_t first_ns, end_ns; /* the first op's begin, the last one's end */
+	struct app_series *series;        /* NULL: not requested */
+	pthread_mutex_t counting;         /* protects the series */
+	int64_t begin_ns;                 /* start of the pass, CLOCK_MONOTONIC */
+	_Atomic int64_t first_ns, end_ns; /* start of the first op, end of the last */
 };
 
 /* A thread of the trace. */
@@ -59,23 +59,23 @@ struct player {
 	pthread_t id;
 	bool started;
 	unsigned char *buffer; /* stage->most_bytes */
-	uint64_t done;         /* ops */
+	uint64_t done;         /* completed ops */
 	int64_t last_end_ns, last_cpu_ns;
-	int64_t traced_end_ns; /* of the op before, in the trace */
+	int64_t traced_end_ns; /* end of the previous op, in the trace */
 	int rc;
 	struct err err;
 };
 
-/* "rank 3", or "rank 3 thread 1" where the rank has several. */
+/* "rank 3", or "rank 3 thread 1" if the rank has several. */
 const char *stage_thread_name(const struct stage *s, uint32_t thread, char buf[64]);
 
 /* calls.c */
 /* Reads the trace once: handles, sizes, and who waits for this node's threads. */
 int calls_scan(struct stage *s, struct err *e);
-/* Before a pass: no handle is open but those that the processes began with. */
+/* Before a pass: only handles open at the processes' start are open. */
 int calls_begin(struct stage *s, struct err *e);
 void calls_end(struct stage *s);
-/* Does an op; counts it. An error only where the replay cannot continue. */
+/* Executes and counts an op. Returns an error only if the replay cannot continue. */
 int calls_do(struct player *p, const struct app_op *op, struct err *e);
 
 /* report.c */

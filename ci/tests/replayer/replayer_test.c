@@ -216,7 +216,7 @@ static void a_stall_names_the_rank_the_op_and_the_edge(void **state)
 	said = s.nodes[1].err.text;
 	if (!strstr(said,
 		    "rank 1 waits before its op 1 (mkdir b) for op 2 of rank 0, which has "
-		    "completed 0; nothing has gone on for 0.3 s"))
+		    "completed 0; no node was active for 0.3 s"))
 		fail_msg("%s", said);
 	/* And the other node was told. */
 	char buf[8192];
@@ -271,7 +271,7 @@ static void an_orchestrator_that_goes_ends_the_replay(void **state)
 	close(ends[0]);
 	nodes_play(&s.nodes[1]);
 	assert_int_equal(s.nodes[1].rc, -EPIPE);
-	assert_string_equal(s.nodes[1].err.text, "the orchestrator is gone");
+	assert_string_equal(s.nodes[1].err.text, "the orchestrator has disconnected");
 	peers_free(s.nodes[1].peers);
 	free(s.nodes[1].output);
 	close(ends[1]);

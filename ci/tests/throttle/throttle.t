@@ -56,7 +56,7 @@ check "... shows no wait through shared memory" [ "$(count "$tmp/got")" -eq 0 ]
 check "... and says so, with the option that finds them" grep -q "3 processes share memory.* (no wait of any of them is): --method throttle finds them" "$tmp/m.said"
 check "... and recommends a second capture" grep -q "captured once; --check captures it twice" "$tmp/m.said"
 said=$("$culprit" replay --inventory "$tmp/none.lua" "$tmp/m" 2>&1)
-check "a replay of it also warns" grep -q "share memory, and waits through it are not in the trace" <<<"$said"
+check "a replay of it also warns" grep -q "share memory, but waits through it are not in the trace" <<<"$said"
 
 check "both methods together" capture both --method both -- "$helper" -k pipe,futex "$tmp/trueb" 6 3 60
 compare "$tmp/both" "$tmp/trueb"
