@@ -13,7 +13,7 @@ enum { NUMBER_MAX = 10 };
 
 static const double powers[PLACES_MAX + 1] = {1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9};
 
-/* A column's values: whole numbers, or bits of doubles. */
+/* A column's values: integers, or bits of doubles. */
 struct pack_column {
 	uint64_t *v;
 	size_t n;
@@ -75,14 +75,14 @@ static bool scaled(uint64_t bits, int places, uint64_t *whole)
 {
 	double v = double_of(bits), n = nearbyint(v * powers[places]);
 
-	/* Through the whole number, which has no -0. */
+	/* Converts through the integer, which has no -0. */
 	if (!(fabs(n) < 9007199254740992.0) || bits_of((double)(int64_t)n / powers[places]) != bits)
 		return false;
 	*whole = (uint64_t)(int64_t)n;
 	return true;
 }
 
-/* The least number of decimal places that represents all values exactly, or DOUBLES. */
+/* The smallest number of decimal places that represents all values exactly, or DOUBLES. */
 static int places_of(const struct pack_column *c)
 {
 	uint64_t whole;
@@ -92,7 +92,7 @@ static int places_of(const struct pack_column *c)
 		while (!scaled(c->v[i], places, &whole))
 			if (++places > PLACES_MAX)
 				return DOUBLES;
-	/* A value that fits with fewer places may be too large with more. */
+	/* A value that fits with fewer places may overflow with more. */
 	for (size_t i = 0; i < c->n; i++)
 		if (!scaled(c->v[i], places, &whole))
 			return DOUBLES;
@@ -181,7 +181,7 @@ static uint64_t field_get(const struct pack_field *f, const void *row)
 {
 	const char *p = (const char *)row + f->at;
 	uint16_t two = 0;
-	int32_t four = 0; /* so that what is below 0 stays small */
+	int32_t four = 0; /* so that negative values stay small */
 	uint64_t eight = 0;
 
 	switch (f->size) {
@@ -206,7 +206,7 @@ static void field_set(const struct pack_field *f, void *row, uint64_t v)
 	}
 }
 
-/* 'values' has room for all columns of 'n'. */
+/* 'values' has room for all columns of 'n' rows. */
 static struct pack_column *columns_of(const struct pack_kind *kind, uint64_t *values, size_t n)
 {
 	struct pack_column *c = alloc_zero(kind->n_fields, sizeof(*c));

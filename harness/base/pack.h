@@ -1,16 +1,15 @@
 /*
  * Packs rows of numbers into a few bytes, column by column, for the store.
  *
- * Their number, then the columns. A column begins with a byte that says how it is written:
+ * The number of rows, then the columns. Each column begins with a byte that gives its encoding:
  *
- *   0 .. 9    decimal fractions of so many places, as whole numbers, each minus the one before
- *   DOUBLES   eight bytes each, if they are no such fractions
+ *   0 .. 9    decimal fractions with this many places, as integers, each minus the previous one
+ *   DOUBLES   eight bytes each, if they are not such fractions
  *   SAME      equal to the previous column
- *   COUNTING  each is one more than the one before: only the first is written
+ *   COUNTING  each is one more than the previous one: only the first is written
  *   + ALIKE   all are equal: only the first is written
  *
- * Whole numbers are varints (seven bits a byte, lowest first), signed ones zigzag. Nothing is
- * rounded.
+ * Integers are varints (seven bits per byte, lowest first), signed ones zigzag. Nothing is rounded.
  */
 #ifndef CULPRIT_HARNESS_BASE_PACK_H
 #define CULPRIT_HARNESS_BASE_PACK_H
@@ -19,7 +18,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A member of a row, which is a struct: a whole number of 1, 2, 4 or 8 bytes, a bool, a double. */
+/* A member of a row, which is a struct: an integer of 1, 2, 4 or 8 bytes, a bool, a double. */
 struct pack_field {
 	uint16_t at;
 	uint8_t size;

@@ -1,4 +1,4 @@
-/* Lets one orchestrator at a time use a run. */
+/* Ensures that only one orchestrator uses a run at a time. */
 #include "harness/store/lock.h"
 
 #include <errno.h>
@@ -34,7 +34,7 @@ int run_lock(const char *folder, int *out, struct err *e)
 	if (!rc && fcntl(fd, F_OFD_SETLK, &lock) < 0)
 		rc = -errno;
 	if (rc == -EAGAIN || (rc == -EACCES && fd >= 0))
-		rc = err_set(e, -EBUSY, "the run '%s' is going on, in process %d", folder,
+		rc = err_set(e, -EBUSY, "the run '%s' is in progress in process %d", folder,
 			(int)read_pid(fd));
 	else if (rc)
 		err_errno(e, rc, "cannot lock the run '%s'", folder);
@@ -43,7 +43,7 @@ int run_lock(const char *folder, int *out, struct err *e)
 			close(fd);
 		return rc;
 	}
-	/* The number is for people only; the lock holds without it, and the disk may be full. */
+	/* The number is only for people; the lock works without it, and the disk may be full. */
 	if (dprintf(fd, "%-10d\n", (int)getpid()) < 0)
 		errno = 0;
 	*out = fd;

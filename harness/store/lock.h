@@ -10,8 +10,8 @@
 /* Closing '*fd' releases the lock. -EBUSY names the process that holds it. */
 int run_lock(const char *folder, int *fd, struct err *e);
 
-/* Is the run in progress? Takes no lock, so that it can be asked at any time. '*pid' (may be NULL):
- * the process that holds it. */
+/* Is the run in progress? Takes no lock, so it can be called at any time. '*pid' (may be NULL):
+ * the process that holds the lock. */
 bool run_is_locked(const char *folder, pid_t *pid);
 
 #endif

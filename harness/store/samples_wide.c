@@ -11,8 +11,8 @@
 #include "harness/base/jget.h"
 #include "harness/base/text.h"
 
-/* What the metrics are (diag/fleet/metric.h). Those that are not listed depend on how much work a
- * server does, or on the machine; they are printed and not judged. */
+/* Declarations of metrics (diag/fleet/metric.h). Metrics not listed depend on a server's work
+ * load or on the machine; they are printed but not judged. */
 static const struct {
 	enum metric metric;
 	const char *what;
@@ -33,7 +33,7 @@ static const struct {
 	{METRIC_TCP_RETRANSMITTED, "worse=more kind=amount per=tcp_sent_segments"},
 };
 
-/* By what a metric's sum is divided: another metric, or (service times) its own count. */
+/* The divisor of a metric's sum: another metric or, for service times, its own count. */
 static enum metric exposure(enum metric m)
 {
 	return m == METRIC_DISK_READ_TIME       ? METRIC_DISK_READS
@@ -42,7 +42,7 @@ static enum metric exposure(enum metric m)
 						: m;
 }
 
-/* One cell: values by second, server and column; NAN where nothing was measured. */
+/* One cell: values by second, server and column; NAN if nothing was measured. */
 struct table {
 	const enum metric *columns;
 	size_t n_columns, n_servers;
@@ -105,7 +105,7 @@ static int add_series(void *ctx, const char *metric, const char *server,
 		k = (at + (size_t)samples[i].second) * t->n_columns + c;
 		t->sum[k] = samples[i].sum_s;
 		t->count[k] = (double)samples[i].count;
-		/* The mean, so that a server with more clients has no higher level. */
+		/* The mean, so that a server with more clients does not have a higher level. */
 		if (is_level(t->columns[c]) && samples[i].count)
 			t->sum[k] /= t->count[k];
 	}

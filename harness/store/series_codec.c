@@ -26,7 +26,7 @@ int series_decode(const void *data, size_t size, struct sample **out, size_t *n,
 	void *rows;
 
 	if (!pack_read(&kind, SAMPLES_MAX, data, size, &rows, n))
-		return err_set(e, -EBADMSG, "samples do not unpack");
+		return err_set(e, -EBADMSG, "samples are corrupt");
 	*out = rows;
 	return 0;
 }

@@ -18,8 +18,7 @@
 
 #define VERSION "7"
 
-/* A reader blocks a writer for as long as it reads; one that was stopped in the middle must not
- * end a run of many hours. */
+/* A reader blocks a writer while it reads; a stopped reader must not end a run of many hours. */
 #define BUSY_TIMEOUT_MS 120000
 
 static const char schema[] =
@@ -51,7 +50,8 @@ static int damaged(const struct store *s, struct err *e, const char *why)
 	return err_blame(e, ERR_DAMAGED, -EBADMSG);
 }
 
-/* What 'code' means if the disk is full: SQLite does not say so of each call that fails by it. */
+/* The error for 'code' on a full disk: SQLite does not report it for every call that fails
+ * because of it. */
 static int disk_error(struct store *s, int code)
 {
 	int why = sqlite3_system_errno(s->db);
@@ -174,7 +174,7 @@ static int open_db(
 		return -EIO;
 	}
 	sqlite3_busy_timeout(s->db, BUSY_TIMEOUT_MS);
-	/* A run may be somebody else's: nothing in it runs on its own. */
+	/* A run may come from another user: nothing in it may run by itself. */
 	sqlite3_db_config(s->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
 	sqlite3_db_config(s->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
 	sqlite3_db_config(s->db, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
@@ -184,7 +184,7 @@ static int open_db(
 }
 
 /* Names and numbers that detectors see are drawn from this key, so that nobody can repeat the
- * draw from what is public about the run. */
+ * draw from the run's public data. */
 static int put_blind_key(struct store *s, struct err *e)
 {
 	unsigned char key[16];
@@ -204,7 +204,7 @@ int store_blind_key(struct store *s, char key[80], struct err *e)
 	if (rc < 0)
 		return rc;
 	if (!rc || !*own || strlen(own) >= 80)
-		return damaged(s, e, "it has no valid key to hide names from detectors with");
+		return damaged(s, e, "it has no valid key for hiding names from detectors");
 	strcpy(key, own);
 	return 0;
 }
@@ -249,7 +249,7 @@ int store_open_joined(struct store *const from[], size_t n, struct store **out, 
 		free(s->run_id);
 		s->run_id = longer;
 	}
-	/* SQLite's own temporary file: large runs need not fit into memory. */
+	/* SQLite's temporary file: large runs need not fit into memory. */
 	if (sqlite3_open_v2("", &s->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL))
 		rc = store_fail(s, e, "join runs");
 	rc = rc ?: store_exec(s, schema, e, "make the tables");
@@ -260,7 +260,7 @@ int store_open_joined(struct store *const from[], size_t n, struct store **out, 
 	return rc;
 }
 
-/* Which of run.db and run.db.gz the folder has. */
+/* Does the folder have run.db or run.db.gz? */
 static int find_db(const char *folder, bool *packed, struct err *e)
 {
 	static const char *const names[] = {"run.db", "run.db.gz"};
@@ -274,12 +274,12 @@ static int find_db(const char *folder, bool *packed, struct err *e)
 		if (errno != ENOENT && errno != ENOTDIR)
 			return err_errno(e, -errno, "cannot open '%s'", path);
 	}
-	return err_set(e, -ENOENT, "'%s' is no run: there is no run.db in it", folder);
+	return err_set(e, -ENOENT, "'%s' is not a run: it has no run.db", folder);
 }
 
-/* SQLite keeps no checksums: this finds a file that is cut short or whose pages do not hang
- * together, but not a changed byte inside a value. The checksum of a run.db.gz covers those, too.
- * 50 ms for the largest committed run (45 MB). */
+/* SQLite keeps no checksums: this check finds a truncated file or inconsistent pages, but not a
+ * changed byte inside a value. The checksum of a run.db.gz also covers those. 50 ms for the
+ * largest committed run (45 MB). */
 static int check_pages(struct store *s, struct err *e)
 {
 	sqlite3_stmt *st;
@@ -297,7 +297,7 @@ static int check_pages(struct store *s, struct err *e)
 	return rc;
 }
 
-/* Views and triggers are programs, which may take any time and change any row. */
+/* Views and triggers are programs, which could run for any time and change any row. */
 static int check_schema(struct store *s, struct err *e)
 {
 	sqlite3_stmt *st;
@@ -312,7 +312,7 @@ static int check_schema(struct store *s, struct err *e)
 		return rc;
 	step = sqlite3_step(st);
 	if (step == SQLITE_ROW) {
-		snprintf(why, sizeof(why), "it holds a %.20s, '%.100s', which no culprit has made",
+		snprintf(why, sizeof(why), "it has a %.20s, '%.100s', which culprit did not create",
 			sqlite3_column_text(st, 0), sqlite3_column_text(st, 1));
 		rc = damaged(s, e, why);
 	} else if (step != SQLITE_DONE) {
@@ -330,7 +330,7 @@ static int check_version(struct store *s, struct err *e)
 	if (rc == -EBADMSG)
 		return rc;
 	if (rc != 1)
-		return err_set(e, -EINVAL, "'%s' is no run store", s->path);
+		return err_set(e, -EINVAL, "'%s' is not a run store", s->path);
 	return !strcmp(version, VERSION)
 		? 0
 		: err_set(e, -EINVAL, "'%s' is of version %s; this program reads version " VERSION,
@@ -424,7 +424,7 @@ int store_get_json(struct store *s, const char *key, json_t **value, struct err 
 
 	*value = rc == 1 ? json_loads(text, 0, NULL) : NULL;
 	if (rc == 1 && !*value) {
-		snprintf(why, sizeof(why), "its fact '%.40s' is no JSON", key);
+		snprintf(why, sizeof(why), "its fact '%.40s' is not JSON", key);
 		rc = damaged(s, e, why);
 	}
 	return rc;

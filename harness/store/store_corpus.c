@@ -1,4 +1,4 @@
-/* Corpora: a run's measurements packed into run.db.gz, and read from there into memory. */
+/* Corpora: packs a run's measurements into run.db.gz, and reads it into memory. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,8 +13,8 @@
 
 enum { UNPACKED_MAX = 1 << 30 };
 
-/* Unpacks all of 'f' into SQLite's memory, which the caller frees, also in case of errors. -EBADMSG
- * has no sentence yet. */
+/* Unpacks all of 'f' into SQLite's memory, which the caller frees, even on error. -EBADMSG comes
+ * without a sentence. */
 static int unpack(gzFile f, const char *path, unsigned char **out, size_t *size, struct err *e)
 {
 	size_t room = 0;
@@ -36,7 +36,7 @@ static int unpack(gzFile f, const char *path, unsigned char **out, size_t *size,
 		got = gzread(f, *out + *size, (unsigned)(room - *size));
 		*size += got > 0 ? (size_t)got : 0;
 	} while (got > 0);
-	/* zlib hands over a file that is no gzip as it is. */
+	/* zlib passes a file that is not gzip through unchanged. */
 	return got < 0 || gzdirect(f) ? -EBADMSG : 0;
 }
 
@@ -50,11 +50,11 @@ int store_load_packed(struct store *s, struct err *e)
 	if (!f)
 		return err_errno(e, -errno, "cannot open '%s'", s->path);
 	rc = unpack(f, s->path, &data, &size, e);
-	/* Closing tells a stream that was cut short. */
+	/* gzclose reports a truncated stream. */
 	if (gzclose_r(f) != Z_OK && !rc)
 		rc = -EBADMSG;
 	if (rc == -EBADMSG) {
-		err_set(e, rc, "'%s' is damaged: it does not unpack", s->path);
+		err_set(e, rc, "'%s' is damaged: it cannot be unpacked", s->path);
 		err_blame(e, ERR_DAMAGED, rc);
 	}
 	if (rc) {
@@ -63,12 +63,12 @@ int store_load_packed(struct store *s, struct err *e)
 	}
 	if (sqlite3_deserialize(s->db, "main", data, (sqlite3_int64)size, (sqlite3_int64)size,
 		    SQLITE_DESERIALIZE_FREEONCLOSE | SQLITE_DESERIALIZE_READONLY) != SQLITE_OK)
-		return store_fail(s, e, "read what was packed");
+		return store_fail(s, e, "read the packed run");
 	s->packed = true;
 	return 0;
 }
 
-/* 'to' is then complete, or as it was. */
+/* Afterwards 'to' is complete or unchanged. */
 static int pack(const char *from, const char *to, struct err *e)
 {
 	auto_free char *tmp = alloc_format("%s.tmp", to), *data = NULL;
@@ -88,7 +88,7 @@ static int pack(const char *from, const char *to, struct err *e)
 	return rc;
 }
 
-/* Deletes what judging does not need and what is private: hosts, keys, paths, verdicts. */
+/* Deletes private data and data that judging does not need: hosts, keys, paths, verdicts. */
 static const char strip[] = "DELETE FROM verdict; DELETE FROM model; DELETE FROM file;"
 			    "DROP TABLE IF EXISTS request;"
 			    "UPDATE attempt SET detail = NULL;"
@@ -96,7 +96,7 @@ static const char strip[] = "DELETE FROM verdict; DELETE FROM model; DELETE FROM
 			    " ('inventory_text', 'hosts', 'inventory_path', 'scenario_path');"
 			    "VACUUM";
 
-/* Of a whole run only what means nothing elsewhere: its files are not packed. */
+/* From a whole run only machine-specific data is deleted: its files are not packed. */
 static const char strip_whole[] =
 	"DELETE FROM file;"
 	"DELETE FROM fact WHERE key IN ('inventory_text', 'inventory_path', 'scenario_path');"
@@ -112,7 +112,7 @@ int store_pack(struct store *s, const char *folder, bool whole, struct err *e)
 	int rc;
 
 	if (s->packed)
-		return err_set(e, -EINVAL, "'%s' is a corpus already", s->folder);
+		return err_set(e, -EINVAL, "'%s' is already a corpus", s->folder);
 	made = stat(folder, &st) < 0;
 	if (!made && !S_ISDIR(st.st_mode))
 		return err_set(e, -ENOTDIR, "cannot write to '%s': it is %s, not a folder", folder,

@@ -1,4 +1,4 @@
-/* The shards of a run, read as one run. */
+/* Reads the shards of a run as one run. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,13 +8,13 @@
 #include "harness/base/jget.h"
 #include "harness/store/store_impl.h"
 
-/* What is added to a shard's own numbers. */
+/* Offsets added to a shard's own numbers. */
 struct shift {
 	int64_t attempt, training;
 };
 
-/* Attaches 'from' as the schema "shard". A corpus is in the memory of another connection: its pages
- * are copied. */
+/* Attaches 'from' as the schema "shard". A corpus is in the memory of another connection, so its
+ * pages are copied. */
 static int store_join_attach(struct store *s, const struct store *from, struct err *e)
 {
 	sqlite3_int64 size = 0;
@@ -33,7 +33,7 @@ static int store_join_attach(struct store *s, const struct store *from, struct e
 	return 0;
 }
 
-/* The tables of a shard under numbers that no other shard has. */
+/* Copies the tables of a shard with numbers that no other shard uses. */
 static const struct {
 	const char *sql, *types;
 	bool of_cells;
@@ -104,7 +104,7 @@ static int one_number(struct store *s, const char *sql, int64_t *out, struct err
 	return rc;
 }
 
-/* What judging needs to know of one shard. */
+/* The data of one shard for judging. */
 static int store_join_describe(
 	struct store *from, const struct shift *by, int64_t last, json_t *parts, struct err *e)
 {
@@ -116,7 +116,7 @@ static int store_join_describe(
 	if (rc >= 0)
 		rc = store_get_json(from, "servers", &servers, e);
 	if (rc >= 0 && (!own || !servers))
-		rc = err_set(e, -EINVAL, "'%s' is no shard of a run", from->folder);
+		rc = err_set(e, -EINVAL, "'%s' is not a shard of a run", from->folder);
 	rc = rc < 0 ? rc : store_blind_key(from, key, e);
 	rc = rc ?: one_number(from, "SELECT count(*) FROM cell WHERE training", &training, e);
 	if (!rc)
@@ -136,7 +136,7 @@ static int store_join_add(
 	int rc = store_join_attach(s, from, e) ?: copy_tables(s, from, *by, e)
 		?: one_number(s, "SELECT coalesce(max(id), 0) FROM attempt", &last, e);
 
-	/* A failed call leaves its schema attached; the store is closed then. */
+	/* A failed call leaves its schema attached; the store is then closed. */
 	rc = rc ?: store_exec(s, "DETACH shard", e, "detach a shard");
 	if (!rc && last < by->attempt)
 		last = by->attempt;
@@ -145,7 +145,7 @@ static int store_join_add(
 	return rc;
 }
 
-/* {name: host} of all shards; a name that several have gets its run's name. */
+/* {name: host} of all shards; a duplicate name gets its run's name. */
 static int join_hosts(struct store *s, struct store *const from[], size_t n, struct err *e)
 {
 	json_auto_t *all = json_object();
@@ -170,7 +170,7 @@ static int join_hosts(struct store *s, struct store *const from[], size_t n, str
 	return store_set(s, "hosts", text, e);
 }
 
-/* Every server of every shard once. */
+/* Every server of every shard, once. */
 static json_t *all_servers(const json_t *parts)
 {
 	json_auto_t *seen = json_object();
@@ -205,7 +205,7 @@ static int copy_facts(
 	return rc ?: store_set(s, "servers", names, e) ?: join_hosts(s, from, n, e);
 }
 
-/* Where a corpus has no verdicts, all are given anew. */
+/* If a corpus has no verdicts, drop them all, so that all are judged again. */
 static int drop_some_verdicts(struct store *s, struct store *const from[], size_t n, struct err *e)
 {
 	int64_t found = 1;

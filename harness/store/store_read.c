@@ -32,7 +32,7 @@ static int read_row(struct store *s, sqlite3_stmt *st, json_t *rows, struct err 
 
 		v = read_column(st, i, parse);
 		if (!v && parse && sqlite3_column_type(st, i) != SQLITE_NULL) {
-			err_set(e, -EBADMSG, "'%s' is damaged: a %.*s is no JSON", s->path,
+			err_set(e, -EBADMSG, "'%s' is damaged: a %.*s is not JSON", s->path,
 				(int)len - 5, name);
 			return err_blame(e, ERR_DAMAGED, -EBADMSG);
 		}
@@ -113,8 +113,7 @@ int store_table(struct store *s, const char *table, json_t **rows, struct err *e
 	return store_query(s, sql, 0, rows, e);
 }
 
-/* The parts of a tally, each a query. Texts with "%s": the column of what was done to a
- * workload. */
+/* The parts of a tally, each a query. "%s" is the column of the fault or tracer. */
 static const struct {
 	const char *name, *sql;
 } tally_parts[] = {

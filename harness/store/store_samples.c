@@ -1,4 +1,4 @@
-/* Samples: one row for each metric and server of an attempt, packed by series_codec. */
+/* Samples: one row per metric and server of an attempt, packed by series_codec. */
 #include <errno.h>
 #include <stdlib.h>
 

@@ -1,4 +1,4 @@
-/* Attempts and verdicts: written, repaired, deleted. */
+/* Writes, repairs and deletes attempts and verdicts. */
 #include "harness/store/store_impl.h"
 
 #include <errno.h>
@@ -58,7 +58,7 @@ int store_put_attempt(struct store *s, struct attempt_row *row, struct err *e)
 	return rc;
 }
 
-/* All of an event but its kind, server, client and begin. */
+/* All members of an event except kind, server, client and start. */
 static json_t *event_detail(const struct event *v)
 {
 	json_t *d = json_pack("{s:f, s:I, s:s*, s:s*, s:s*, s:s*, s:s*}", "last_s", v->last_s,
@@ -139,7 +139,7 @@ int store_spoil(struct store *s, int64_t cell, int64_t number, const char *reaso
 	return store_end(s, rc, e);
 }
 
-/* Size and SHA-256 of the run's file 'path'; if 'sync', it is on the disk when this returns. */
+/* Size and SHA-256 of the run's file 'path'; with 'sync' the file is on the disk on return. */
 static int hash_file(
 	struct store *s, const char *path, char hex[65], int64_t *size, bool sync, struct err *e)
 {
@@ -196,8 +196,7 @@ int store_check_files(struct store *s, int64_t attempt, struct err *why)
 				why, -EBADMSG, "its file '%s' is missing or cannot be read", path);
 		if (size != jget_int(row, "size") || strcmp(hex, jget_text(row, "sha256")))
 			return err_set(why, -EBADMSG,
-				"its file '%s' is not what was written: its checksum differs",
-				path);
+				"its file '%s' has changed: its checksum differs", path);
 	}
 	return rc;
 }

@@ -72,7 +72,7 @@ check "and 'culprit status' too" grep -q '^torn: complete' <("$culprit" status t
 printf X | dd of=torn/cells/"$(ls torn/cells | tail -1)"/s2.fs.trace bs=1 seek=64 conv=notrunc status=none
 "$culprit" resume torn >table 2>log
 check "a trace damaged afterwards has its cell run again" test $? -eq 0
-check "and the trace is named" grep -q "s2.fs.trace' is not what was written" log
+check "and the trace is named" grep -q "s2.fs.trace' has changed" log
 check "every cell is complete, once" once torn $cells
 check "the table counts the attempt" grep -Eq 'not scored: [1-9][0-9]* attempts? *$|not scored: [1-9][0-9]* attempts? invalid' table
 

@@ -17,7 +17,7 @@ servers() { [ "$("$culprit" status asked --json | grep -Ec '"name": "s[123]",|"d
 check "servers, too" until_true 60 servers
 "$culprit" resume asked >refused 2>&1
 check "a second orchestrator is refused" test $? -eq 2
-check "and told why" grep -q 'is going on, in process' refused
+check "and told why" grep -q 'is in progress in process' refused
 kill -INT $pid
 wait $pid
 check "interrupted, it ends with 3" test $? -eq 3

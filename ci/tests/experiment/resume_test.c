@@ -254,7 +254,7 @@ static void a_run_has_one_orchestrator_whose_process_is_known(void **state)
 	assert_true(run_is_locked(dir, &said));
 	assert_int_equal(said, child);
 	assert_int_equal(run_lock(dir, &other, &e), -EBUSY);
-	assert_non_null(strstr(e.text, "is going on"));
+	assert_non_null(strstr(e.text, "is in progress"));
 	kill(child, SIGKILL);
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_false(run_is_locked(dir, NULL));

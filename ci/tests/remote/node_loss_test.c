@@ -117,7 +117,7 @@ static void an_agent_that_talks_nonsense_is_a_lost_node(void **state)
 	(void)state;
 	assert_int_equal(
 		node_call(nodeset_at(set, 0), "junk", NULL, SSHD_HANG_S, NULL, &e), -ENOTCONN);
-	contains(e.text, "no message: 'this is no JSON'");
+	contains(e.text, "invalid message: 'this is no JSON'");
 	nodeset_free(set);
 	set = sshd_connect(0);
 	assert_int_equal(

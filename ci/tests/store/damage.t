@@ -60,7 +60,7 @@ damaged "a virtual table" "$tmp/virtual"
 
 check "a whole run is read" bash -c "'$culprit' table '$good' >/dev/null"
 said=$("$culprit" table "$tmp" 2>&1)
-check "not a run: $said" [ "$?$said" = "2culprit table: '$tmp' is no run: there is no run.db in it" ]
+check "not a run: $said" [ "$?$said" = "2culprit table: '$tmp' is not a run: it has no run.db" ]
 
 if [ "$(id -u)" -eq 0 ] && setpriv --reuid=65534 --regid=65534 --clear-groups test -x "$culprit"; then
 	copy private && chmod 700 "$tmp/private" && chmod 755 "$tmp"

@@ -418,7 +418,7 @@ static void a_run_that_lacks_what_it_takes_is_refused_in_a_sentence(void **state
 	assert_int_equal(store_spoil(s, 1, 1, "for the test", &e), 0);
 	assert_int_equal(store_put_attempt(s, &row, &e), 0);
 	assert_int_equal(remeasure_check(s, &e), -EINVAL);
-	assert_non_null(strstr(e.text, "cell 1 was run by a culprit that did not keep"));
+	assert_non_null(strstr(e.text, "cell 1 is of an older version, which did not keep"));
 	store_close(s);
 	assert_int_equal(store_open(packed, &s, &e), 0);
 	assert_int_equal(remeasure_check(s, &e), -EINVAL);

@@ -180,7 +180,7 @@ static void columns_of_a_wrong_kind_are_refused(void **state)
 		if (rc) {
 			assert_null(back);
 			assert_int_equal(n, 77);
-			assert_string_equal(e.text, "samples do not unpack");
+			assert_string_equal(e.text, "samples are corrupt");
 			continue;
 		}
 		assert_int_equal(n, 1);

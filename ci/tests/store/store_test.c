@@ -177,7 +177,7 @@ static void an_old_version_is_refused(void **state)
 	assert_int_equal(err_exit_code(&e), 2);
 	sql("DROP TABLE fact");
 	assert_int_equal(store_open(folder, &s, &e), -EINVAL);
-	assert_non_null(strstr(e.text, "is no run store"));
+	assert_non_null(strstr(e.text, "is not a run store"));
 }
 
 static void a_run_that_is_not_there_is_refused_by_name(void **state)
@@ -191,11 +191,11 @@ static void a_run_that_is_not_there_is_refused_by_name(void **state)
 	assert_int_equal(store_open(path, &s, &e), -ENOENT);
 	assert_null(s);
 	assert_int_equal(err_exit_code(&e), 2);
-	assert_non_null(strstr(e.text, "/none' is no run: there is no run.db in it"));
+	assert_non_null(strstr(e.text, "/none' is not a run: it has no run.db"));
 	/* A folder without a database. */
 	assert_int_equal(store_open(dir, &s, &e), -ENOENT);
 	assert_null(s);
-	assert_non_null(strstr(e.text, "is no run: there is no run.db in it"));
+	assert_non_null(strstr(e.text, "is not a run: it has no run.db"));
 	/* One that is there is not begun again. */
 	assert_int_equal(store_create(dir, &s, &e), -EEXIST);
 	assert_null(s);

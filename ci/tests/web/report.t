@@ -24,7 +24,7 @@ check "--help" exits 0 "$culprit" report --help
 check "without a run: 2" exits 2 "$culprit" report
 check "... and says so" says "which run"
 check "where there is no run: 2" exits 2 "$culprit" report "$tmp"
-check "... and says so" says "is no run"
+check "... and says so" says "is not a run"
 check "an unknown option: 2" exits 2 "$culprit" report --colour "$tmp/errors"
 check "a file that cannot be written: 2" exits 2 "$culprit" report "$tmp/errors" -o "$tmp/none/x.html"
 check "a full disk: 3" exits 3 "$culprit" report "$tmp/errors" -o /dev/full
