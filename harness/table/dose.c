@@ -14,7 +14,7 @@
 enum { TEXT = 32, COLUMNS_A_BLOCK = 3, LABEL = 14, RATE = 16 };
 
 struct strength {
-	size_t fault; /* its place on the axis of faults */
+	size_t fault; /* its index on the axis of faults */
 	double value;
 	char text[TEXT]; /* "25%" */
 };
@@ -25,10 +25,10 @@ struct sweep {
 	size_t n;
 };
 
-/* TP of the workloads from 'first' to before 'last', or FP of them ("wrong server"). */
+/* TP of the workloads [first, last), or FP of them ("wrong server"). */
 struct dose_column {
 	const char *name;
-	char head[64]; /* on pages: without parameters, if no other column has the same name */
+	char head[64]; /* on pages: without parameters, if the name is unique */
 	size_t first, last;
 	bool wrong;
 };
@@ -38,7 +38,7 @@ struct doses {
 	double level;
 	const json_t *params;
 	struct sweep *sweeps;
-	struct dose_column *columns; /* each workload, then all, then wrong server */
+	struct dose_column *columns; /* one per workload, then all, then wrong server */
 	size_t n, n_columns;
 };
 
@@ -57,8 +57,7 @@ static const json_t *dose_value_of(const struct doses *d, size_t fault, const ch
 	return jget(jget(d->params, d->v.names[SCORE_FAULT][fault]), param);
 }
 
-/* The one parameter in which the labels of a fault differ; NULL if there is none, or more than
- * one. */
+/* The one parameter in which the labels of a fault differ; NULL if there is none or several. */
 static const char *varying(const struct doses *d, size_t fault)
 {
 	const char *const *labels = d->v.names[SCORE_FAULT], *found = NULL, *key;
@@ -89,7 +88,7 @@ static void label_text(const char *label, const char *param, char out[TEXT])
 			snprintf(out, TEXT, "%.*s", (int)strcspn(at + len + 2, ",)"), at + len + 2);
 }
 
-/* The label of a default lacks the parameter; its value is written in the unit of the others. */
+/* The label of a default lacks the parameter; its value is written in the others' unit. */
 static void texts(const struct doses *d, struct sweep *s)
 {
 	enum unit unit = UNIT_NONE;
@@ -163,7 +162,7 @@ static void make_columns(struct doses *d)
 	}
 }
 
-/* Cells of a column at a strength, and how many of them count. */
+/* The cells of a column at a strength: the successes and the total. */
 struct share {
 	unsigned hits, n;
 };
@@ -200,7 +199,7 @@ static const struct strength *smallest(const struct doses *d, size_t detector,
 	return found;
 }
 
-/* "25% (50%)": by TP itself, and by its lower end. */
+/* "25% (50%)": based on TP, and in brackets on its lower end. */
 static void put_smallest(const struct doses *d, struct grid *g, size_t detector,
 	const struct sweep *s, const struct dose_column *c)
 {
@@ -208,7 +207,7 @@ static void put_smallest(const struct doses *d, struct grid *g, size_t detector,
 			      *surely = smallest(d, detector, s, c, true);
 
 	if (c->wrong && d->v.out.format == TABLE_TEXT)
-		grid_none(g, 1); /* so that a block of this column alone has no such row */
+		grid_none(g, 1); /* leaves the row out of a block with only this column */
 	else if (c->wrong)
 		grid_words(g, "%s", "");
 	else
@@ -376,7 +375,7 @@ int dose_render(const struct score_table *t, const json_t *params, double level,
 	if (!d.n) {
 		rc = err_blame(e, ERR_USAGE,
 			err_set(e, -ENOENT,
-				"no fault of the run comes in several strengths: with one "
+				"no fault of the run has several strengths: with one "
 				"parameter changed"));
 	} else if (format == TABLE_SVG) {
 		rc = err_blame(e, ERR_USAGE,

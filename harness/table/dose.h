@@ -1,11 +1,11 @@
 /*
  * Scores by strength: how TP grows with the strength of a fault, and the smallest strength found.
  *
- * A sweep is a fault that a run injects in several strengths: labels with one name, such as
+ * A sweep is a fault that a run injects in several strengths: labels with the same name, such as
  * "disk-hog(share=10%)" and "disk-hog", that differ in one parameter. A larger value counts as a
- * stronger fault. The smallest strength found is the weakest from which on, up to the strongest, TP
- * is at least a level; it is given for TP itself, and for the lower end of its exact interval. Only
- * verdicts over all metrics ("any") count.
+ * stronger fault. The smallest strength found is the weakest one from which on TP is at least a
+ * given level, up to the strongest. It is given for TP and for the lower end of its exact
+ * interval. Only verdicts over all metrics ("any") count.
  */
 #ifndef CULPRIT_HARNESS_TABLE_DOSE_H
 #define CULPRIT_HARNESS_TABLE_DOSE_H
@@ -13,8 +13,8 @@
 #include "harness/table/table.h"
 
 /* 'params': {label of a fault: {parameter: number}}. 'level': above 0, at most 1. Null detectors
- * are left out unless notes->details. -ENOENT: no fault comes in several strengths; -ENOSPC or
- * another errno: 'f' could not be written. */
+ * are omitted unless notes->details. -ENOENT: no fault has several strengths; -ENOSPC or another
+ * errno: 'f' could not be written. */
 int dose_render(const struct score_table *t, const json_t *params, double level,
 	enum table_format format, const struct table_notes *notes, FILE *f, struct err *e);
 

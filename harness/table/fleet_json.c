@@ -1,5 +1,5 @@
-/* Findings for programs. The schema is in diag/detectors/README.md; a change of it that could break
- * a reader raises FLEET_JSON_VERSION. */
+/* Findings as JSON for programs. The schema is in diag/detectors/README.md; an incompatible
+ * change raises FLEET_JSON_VERSION. */
 #include "harness/table/fleet.h"
 
 #include <math.h>
@@ -8,7 +8,7 @@
 
 enum { FLEET_JSON_VERSION = 1 };
 
-/* A number; null where it is none. */
+/* A number; null if it is not finite. */
 static json_t *real(double x)
 {
 	return isfinite(x) ? json_real(x) : json_null();
@@ -127,7 +127,7 @@ static json_t *texts(char *const *v, size_t n)
 static json_t *input_json(const struct fleet_view *v)
 {
 	const struct import_said *said = v->said;
-	char source[1024]; /* a file's name may be no UTF-8 */
+	char source[1024]; /* a file's name may not be UTF-8 */
 	json_t *o;
 
 	text_clean(v->source, source, sizeof(source));

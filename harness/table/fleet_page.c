@@ -1,4 +1,4 @@
-/* The report of a fleet: what fleet_json says, and the curves that the page draws. */
+/* The HTML report of a fleet: the data of fleet_json, and the curves that the page draws. */
 #include "harness/table/fleet.h"
 
 #include <math.h>
@@ -11,7 +11,7 @@
 
 enum { TRACES = 30, POINTS = 360, FINDINGS_MAX = 2000, CURVE = 400, RANKS_LEAST = 50 };
 
-/* Four digits are what a plot can show. */
+/* Four digits suffice for a plot. */
 static json_t *rounded(double x)
 {
 	double unit;
@@ -24,7 +24,7 @@ static json_t *rounded(double x)
 	return json_real(round(x / unit) * unit);
 }
 
-/* Numbers of the entries (among those shown) that accuse this member by this metric. */
+/* Numbers of the shown entries that accuse this member by this metric. */
 static json_t *findings_of(const struct fleet_view *v, const struct fleet_rank *r, size_t shown)
 {
 	json_t *list = json_array();
@@ -38,7 +38,7 @@ static json_t *findings_of(const struct fleet_view *v, const struct fleet_rank *
 	return list;
 }
 
-/* Of a member or group, with the numbers of its findings. */
+/* The trace of a member or group, with the numbers of its findings. */
 static json_t *trace_json(const struct fleet_view *v, const char *what, const char *name,
 	const struct fleet_rank *r, json_t *findings, const float *ratio, const float *peak)
 {
@@ -66,8 +66,8 @@ static void add_trace(json_t *traces, json_t *trace, json_t *findings)
 	json_array_append_new(traces, trace);
 }
 
-/* The worst members, then the worst groups that are accused. A finding gets the number of its
- * trace. The lasting limit of a metric is that of members: groups have none that is drawn. */
+/* The worst members, then the worst accused groups. A finding gets the number of its trace. The
+ * limit line for lasting differences is drawn for members only; groups have none. */
 static json_t *traces_json(const struct fleet_view *v, struct fleet *f, json_t *findings)
 {
 	json_t *list = json_array();
@@ -100,7 +100,7 @@ static json_t *traces_json(const struct fleet_view *v, struct fleet *f, json_t *
 	return list;
 }
 
-/* [rank, severity] of all members, or of ranks at equal ratios where there are many. */
+/* [rank, severity] of all members, or at evenly spaced ranks if there are many. */
 static json_t *curve_json(const struct fleet_view *v)
 {
 	double ratio = pow(fmax(1, (double)v->n_ranking), 1.0 / CURVE);
@@ -112,7 +112,7 @@ static json_t *curve_json(const struct fleet_view *v)
 		json_array_append_new(list,
 			json_pack("[I, o]", (json_int_t)rank,
 				rounded(v->ranking[rank - 1].severity)));
-		/* the last one is shown, too */
+		/* include the last one */
 		rank = rank < v->n_ranking && next > v->n_ranking ? v->n_ranking : next;
 	}
 	return list;

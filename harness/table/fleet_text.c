@@ -1,4 +1,4 @@
-/* Findings as text: tables whose columns are as wide as they need to be. */
+/* Findings as text: tables whose columns are as wide as their cells. */
 #include "harness/table/fleet.h"
 
 #include <math.h>
@@ -17,7 +17,7 @@ static const char *metric_name(const struct fleet_view *v, uint32_t metric)
 	return v->whole->metrics[metric].model->name;
 }
 
-/* Seconds are told where all that was judged is short. */
+/* Show seconds if the judged period is short. */
 static size_t time_length(const struct fleet_view *v)
 {
 	return v->whole->to_s - v->whole->from_s < 6 * 3600.0 ? sizeof("2026-11-02 14:00:07") - 1
@@ -31,7 +31,7 @@ static const char *cut_time(const struct fleet_view *v, char text[FLEET_WORD])
 	return text;
 }
 
-/* Of the second of two times, what differs: "11-08 03:12", "14:20". */
+/* The part of the second time that differs from the first: "11-08 03:12", "14:20". */
 static const char *until(const struct fleet_view *v, const struct fleet_finding *f, char *text)
 {
 	char since[FLEET_WORD];
@@ -88,7 +88,7 @@ static void put_times(const struct fleet_view *v, double from_s, double to_s, FI
 		cut_time(v, fleet_say_time(to_s, v->unix_times, to)));
 }
 
-/* The entries of [from, to), which are not none. */
+/* Prints the entries in [from, to); the range is not empty. */
 static void put_entries(const struct fleet_view *v, size_t from, size_t to, int width, FILE *out)
 {
 	struct text_columns g = {0};
@@ -204,7 +204,7 @@ static void put_understood(const struct fleet_view *v, FILE *out)
 	for (size_t i = 0; i < v->whole->n_metrics; i++) {
 		char *text = metric_describe(v->whole->metrics[i].model);
 
-		/* A guess is a note already. */
+		/* A guess already has a note. */
 		if (!noted(v->whole, text))
 			put_note(text, out);
 		free(text);
@@ -237,10 +237,10 @@ static void put_kinds(const struct fleet_view *v, FILE *out)
 	if (fleet_partial(v)) {
 		fputs("partial data: ", out);
 		text_print_clean(out, fleet_partial(v));
-		fputs("; members may be missing here\n", out);
+		fputs("; this list may lack members\n", out);
 	}
 	if (n[FINDING_GROUP])
-		fputs("whole group: all of it differs from the other groups; no member is "
+		fputs("whole group: the group differs from the other groups; no member is "
 		      "accused\n",
 			out);
 	if (n[FINDING_CLASS])
@@ -278,7 +278,7 @@ static void put_limits(const struct fleet_view *v, FILE *out)
 			fleet_say_number(m->dispersion, spread), fleet_say_number(m->limit, limit));
 		if (v->paid && v->paid[i] > 1)
 			fprintf(out,
-				"; in the worst of all windows they are usually off: "
+				"; in the worst of all windows they usually differ: "
 				"a window's limit is %s times as far",
 				fleet_say_number(v->paid[i], limit));
 		fputc('\n', out);

@@ -8,7 +8,7 @@
 #include "harness/base/alloc.h"
 #include "harness/base/units.h"
 
-/* A larger severity first. */
+/* Sorts by descending severity. */
 static int order(double a, double b)
 {
 	return (a < b) - (a > b);
@@ -26,7 +26,7 @@ static void add_rows(struct fleet_view *v, const struct fleet_result *r, size_t 
 		v->rows[v->n_rows++] = (struct fleet_entry){r->findings[i], window, window, 1};
 }
 
-/* Takes note of how ill each member is in this result. */
+/* Records the severity of each member in this result. */
 static void add_worst(struct fleet_view *v, const struct fleet_result *r)
 {
 	size_t n = v->whole->n_members;
@@ -58,7 +58,7 @@ void fleet_view_window(struct fleet_view *v, double from_s, double to_s,
 	add_worst(v, r);
 }
 
-/* Findings of the same are told together: of one member, one group, or one metric's class. */
+/* Groups findings with the same subject: one member, one group, or one metric's class. */
 static unsigned whom_kind(const struct fleet_finding *f)
 {
 	return f->kind == FINDING_GROUP ? 1 : f->kind == FINDING_CLASS ? 2 : 0;
@@ -98,7 +98,7 @@ static int by_window(const void *a, const void *b)
 	return fleet_view_number(x->first, y->first) ?: by_severity(a, b);
 }
 
-/* Adds a row of the same window as the entry's last, or of a later one. */
+/* Adds a row of the entry's last window, or of a later one. */
 static void fleet_view_join(struct fleet_entry *into, const struct fleet_entry *row)
 {
 	struct fleet_finding f = row->f.severity > into->f.severity ? row->f : into->f;
@@ -107,7 +107,7 @@ static void fleet_view_join(struct fleet_entry *into, const struct fleet_entry *
 	f.since_s = fmin(into->f.since_s, row->f.since_s);
 	f.until_s = fmax(into->f.until_s, row->f.until_s);
 	f.open = row->f.open || (!other && into->f.open);
-	/* Sums for now; a window counts once. */
+	/* Adds up for now; a window counts once. */
 	f.share = into->f.share + (other ? row->f.share : 0);
 	f.share_of_all = into->f.share_of_all + (other ? row->f.share_of_all : 0);
 	f.others = into->f.others > row->f.others ? into->f.others : row->f.others;
@@ -116,7 +116,7 @@ static void fleet_view_join(struct fleet_entry *into, const struct fleet_entry *
 	into->windows += other;
 }
 
-/* Makes sums means: members are sampled alike in all windows. */
+/* Turns sums into means: members are sampled equally in all windows. */
 static void end_entry(const struct fleet_view *v, size_t last_judged, struct fleet_entry *e)
 {
 	e->f.open &= e->last == last_judged;
@@ -166,8 +166,8 @@ static void rank_members(struct fleet_view *v)
 	qsort(v->ranking, v->n_ranking, sizeof(*v->ranking), by_rank);
 }
 
-/* Divides severities in windows by what is usual in the worst of all windows, and drops findings
- * that are below 1 then. A group's are few, and of another distribution. */
+/* Divides severities in windows by the usual severity of the worst window, and drops findings
+ * that are then below 1. Groups are excluded: they are few and have another distribution. */
 static void pay(struct fleet_view *v)
 {
 	const struct fleet_result *r = v->whole;

@@ -1,4 +1,4 @@
-/* Words for times, numbers and shares in fleet output. */
+/* Formats times, numbers and shares for fleet output. */
 #include <math.h>
 #include <string.h>
 #include <time.h>
@@ -46,7 +46,7 @@ char *fleet_say_share(double share, char text[FLEET_WORD])
 	double percent = 100 * share;
 
 	if (percent >= 9.95)
-		/* all of the time is all of it */
+		/* 100 % only for the whole time */
 		snprintf(text, FLEET_WORD, "%.0f %%", share < 1 ? fmin(percent, 99) : 100);
 	else
 		snprintf(text, FLEET_WORD, "%.2g %%", percent);
@@ -60,7 +60,7 @@ char *fleet_say_stretch(const struct fleet_finding *f, char text[FLEET_WORD])
 	return unit_format(UNIT_SECONDS, f->over_s, text, FLEET_WORD);
 }
 
-/* 'n' with a comma between thousands. */
+/* 'n' with commas between thousands. */
 static void grouped(double n, char text[FLEET_WORD])
 {
 	char plain[32];

@@ -111,7 +111,7 @@ int sheet_end(struct sheet *out)
 
 /* Filling */
 
-/* A list of 'n' with room for one more; it doubles. */
+/* Makes room for one more in a list of 'n', by doubling. */
 static void *grid_grow(void *list, size_t n, size_t size)
 {
 	return n & (n - 1) ? list : alloc_resize(list, n ? 2 * n : 1, size);
@@ -220,7 +220,7 @@ void grid_clear(struct grid *g)
 	*g = (struct grid){.out = g->out};
 }
 
-/* Cells as a person reads them */
+/* Cells in human-readable form */
 
 /* ".48", "0", "1": rounded outwards, so that the interval never looks narrower than it is. */
 static void bound_text(double x, bool up, char *out, size_t size)
@@ -248,7 +248,7 @@ void grid_rate_text(unsigned hits, unsigned n, char *out, size_t size)
 	snprintf(out, size, "%.2f [%s,%s]", (double)hits / n, low, high);
 }
 
-/* "0", ".05", "1": 0 and 1 stand for none and all only. */
+/* "0", ".05", "1": 0 and 1 only for exactly none and all. */
 static void share_text(double share, char *out, size_t size)
 {
 	int hundredths = share < 0.015 ? 1 : share > 0.985 ? 99 : (int)(share * 100 + 0.5);

@@ -1,11 +1,11 @@
-/* What the renderers of grids share. */
+/* Shared by the renderers of grids. */
 #ifndef CULPRIT_HARNESS_TABLE_GRID_IMPL_H
 #define CULPRIT_HARNESS_TABLE_GRID_IMPL_H
 
 #include "harness/table/grid.h"
 
 bool grid_is_for(const struct grid_place *p, enum table_format format);
-/* The row after 'row' (NULL: the first) that 'format' shows, or NULL. */
+/* The next row after 'row' (NULL: from the start) that 'format' shows, or NULL. */
 const struct grid_cell *grid_next_row(
 	const struct grid *g, const struct grid_cell *row, enum table_format format);
 

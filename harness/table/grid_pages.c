@@ -18,7 +18,7 @@ struct grid_line {
 	size_t n_marks;
 };
 
-/* 'width' 0: as wide as it is. */
+/* 'width' 0: no padding. */
 static void grid_pages_put(struct grid_line *l, int gap, int width, bool right, const char *text)
 {
 	int n = snprintf(l->text + l->len, sizeof(l->text) - l->len, "%*s%*.*s", gap, "",
@@ -43,7 +43,7 @@ static void print_part(const struct grid_line *l, size_t from, size_t to, FILE *
 	text_print_clean(f, part);
 }
 
-/* Prints the line without the blanks at its end. */
+/* Prints the line without trailing blanks. */
 static void end_line(struct grid_line *l, FILE *f)
 {
 	static const char *const codes[] = {"", "\033[32m", "\033[33m", "\033[31m"};
@@ -75,12 +75,12 @@ static int colour_of(const struct grid_column *look, const struct grid_cell *c)
 	return look->flags & GRID_BAD && c->count ? RED : PLAIN;
 }
 
-/* A block shows the columns of no group, and those of the groups from 'first' to before 'last'. */
+/* A block has the columns without a group, and the columns of the groups [first, last). */
 struct grid_block {
 	const struct grid *g;
 	size_t first, last;
-	const char *group; /* of the rows that was named last */
-	char **cut;        /* labels that were cut */
+	const char *group; /* group printed last */
+	char **cut;        /* cut labels */
 	size_t n_cut;
 };
 
@@ -92,7 +92,7 @@ static bool in_block(const struct grid_block *b, size_t column)
 		(!p->group || (p->group >= b->first && p->group < b->last));
 }
 
-/* The bar stands in place of the gap before each group of columns but the first. */
+/* The bar replaces the gap before each group of columns except the first. */
 static int put_gap(const struct grid_block *b, size_t column, struct grid_line *l)
 {
 	const struct grid_place *p = &b->g->columns[column];
@@ -103,7 +103,7 @@ static int put_gap(const struct grid_block *b, size_t column, struct grid_line *
 	return 0;
 }
 
-/* How much of a heading goes into this line: all, or up to the last comma or bracket that fits. */
+/* How much of a heading fits into this line: all, or up to the last comma or bracket. */
 static int head_part(const char *text, int width)
 {
 	int n = (int)strlen(text), at;
@@ -116,7 +116,7 @@ static int head_part(const char *text, int width)
 	return width;
 }
 
-/* Headings of groups; those that are too long continue in further lines. */
+/* Headings of groups; long ones continue in further lines. */
 static void text_group_heads(const struct grid_block *b, FILE *f)
 {
 	const struct grid *g = b->g;
@@ -165,7 +165,7 @@ static void put_line(int indent, const char *text, FILE *f)
 	end_line(&l, f);
 }
 
-/* The label as far as it fits, with '~'; it is shown whole below the grid. */
+/* The label, cut with '~' if it does not fit; it is printed in full below the grid. */
 static const char *cut_label(
 	struct grid_block *b, const char *text, int width, char *buf, size_t size)
 {
@@ -195,7 +195,7 @@ static void show_cut(struct grid_block *b)
 	b->n_cut = 0;
 }
 
-/* A row, or without 'cells' the headings. It is left out if the block has nothing of it. */
+/* Prints a row, or the headings if 'cells' is NULL. A row without cells in the block is skipped. */
 static void text_row(struct grid_block *b, const struct grid_cell *cells, FILE *f)
 {
 	const struct grid *g = b->g;
@@ -243,7 +243,7 @@ static void text_row(struct grid_block *b, const struct grid_cell *cells, FILE *
 	end_line(&l, f);
 }
 
-/* "disk-hog, ddw: detected 1.00 [.69,1], early 0": labels, then the other columns by heading. */
+/* "disk-hog, ddw: detected 1.00 [.69,1], early 0": labels, then the other columns with headings. */
 static void text_sentence(const struct grid *g, const struct grid_cell *cells)
 {
 	const char *before = "";
@@ -267,7 +267,7 @@ static void text_sentence(const struct grid *g, const struct grid_cell *cells)
 	sheet_words(g->out, "%s", l.text);
 }
 
-/* How many groups fit side by side: as many as in SHEET_WIDTH, but for the terminal's width. */
+/* How many groups fit side by side: the number for SHEET_WIDTH, scaled to the terminal's width. */
 static size_t a_block(const struct grid *g)
 {
 	int own = 0, group = 0;

@@ -1,4 +1,4 @@
-/* Grids as pictures: shares as shaded cells, that are legible on light and on dark pages. */
+/* Grids as pictures: shares as shaded cells that are legible on light and dark pages. */
 #include <string.h>
 
 #include "harness/base/text.h"
@@ -7,7 +7,7 @@
 enum {
 	WIDTH = 800,
 	LABELS = 146,
-	TOP = 86, /* of the first row */
+	TOP = 86, /* top of the first row */
 	CELL = 40,
 	ROW = 34,
 	GROUP_GAP = 10,
@@ -51,7 +51,7 @@ static void grid_svg_put_cell(FILE *f, double x, double y, const struct grid_cel
 		grid_cell_text(&plain, c, TABLE_SVG, text, sizeof(text)));
 }
 
-/* Which of a group's cells is whose: as many small cells, one of them filled. */
+/* Shows which column of a group a cell belongs to: small boxes, one of them filled. */
 static void put_key(const struct grid *g, FILE *f)
 {
 	double x = LABELS;

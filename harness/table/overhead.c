@@ -1,4 +1,4 @@
-/* Measures what tracing adds to run times. */
+/* Computes the increase of run times due to tracing. */
 #include <errno.h>
 #include <gsl/gsl_cdf.h>
 #include <math.h>
@@ -9,7 +9,7 @@
 #include "harness/table/overhead_impl.h"
 #include "harness/table/paper.h"
 
-#define SHOWN_PART 0.01 /* the increase that overhead_pairs is about */
+#define SHOWN_PART 0.01 /* the increase that overhead_pairs must detect */
 
 struct overhead *overhead_new(void)
 {
@@ -45,7 +45,7 @@ static size_t overhead_find(const struct name_list *s, const char *name)
 	return i;
 }
 
-/* Index of 'name', which is added if it is new. */
+/* Index of 'name', which is added if new. */
 static size_t intern(struct name_list *s, const char *name)
 {
 	size_t i = overhead_find(s, name);
@@ -65,7 +65,7 @@ void overhead_declare(struct overhead *o, const char *workload, const char *trac
 		intern(&o->tracers, tracer);
 }
 
-/* Index of the first workload that is 'name', or 'name' with parameters in brackets. */
+/* Index of the first workload named 'name', with or without parameters in brackets. */
 static size_t find_workload(const struct overhead *o, const char *name)
 {
 	size_t i, len = strlen(name);
@@ -112,7 +112,7 @@ int overhead_read_published(struct overhead *o, const char *name, struct err *e)
 
 	if (rc || !strstr(text, head))
 		rc = err_set(e, -EINVAL,
-			"'%s' holds no run times, which this run measures; hotdep09-table2 does",
+			"'%s' has no run times, but this run measures them; use hotdep09-table2",
 			name);
 	for (char *line = rc ? NULL : strtok_r(text, "\n", &save); line;
 		line = strtok_r(NULL, "\n", &save)) {
@@ -142,7 +142,7 @@ static const struct overhead_run *untraced(const struct overhead *o, const struc
 
 /* ---- figures ---- */
 
-/* Pairs (y, x), of which a ratio of means is taken. */
+/* Pairs (y, x) for a ratio of means. */
 struct pairs {
 	double *y, *x;
 	size_t n;
@@ -165,7 +165,8 @@ static double mean(const double *list, size_t n)
 	return n ? sum / (double)n : NAN;
 }
 
-/* The ratio of means with its interval, each 'scale' times what it has ended 'base'; frees. */
+/* The ratio of means with its interval, scaled by 'scale' and reduced by 'base'; frees the
+ * pairs. */
 static struct overhead_ratio ratio(struct pairs *p, double base, double scale)
 {
 	struct overhead_ratio r = {NAN, NAN, NAN};
@@ -185,14 +186,14 @@ static struct overhead_ratio ratio(struct pairs *p, double base, double scale)
 	return r;
 }
 
-/* Adds to a sum that is negative while nothing was counted. */
+/* Adds to a sum, which is negative until the first addition. */
 static void add_counted(int64_t *sum, int64_t n)
 {
 	if (n >= 0)
 		*sum = (*sum < 0 ? 0 : *sum) + n;
 }
 
-/* Mean calls of a pass under the tracer; NAN: it does not count them. */
+/* Mean calls of a pass under the tracer; NAN: not counted. */
 static double calls_of(const struct overhead *o, size_t w, size_t k)
 {
 	int64_t sum = -1;
@@ -211,7 +212,8 @@ static bool of_one_server(const struct overhead *o, size_t tracer)
 	return strstr(o->tracers.list[tracer], "(one server)");
 }
 
-/* As calls_of; for a tracer that does not count, of the first that does on the same nodes. */
+/* Like calls_of; for a tracer that does not count, the value of the first that does on the same
+ * nodes. */
 static double calls_assumed(const struct overhead *o, size_t w, size_t k)
 {
 	double calls = calls_of(o, w, k);
@@ -303,8 +305,8 @@ double overhead_pairs_needed(const struct overhead *o, size_t w, bool cpu)
 	if (n < 3)
 		return NAN;
 	spread = sqrt(squares / (double)(n - 1)) / (sum / (double)n) / SHOWN_PART;
-	/* Student's quantiles depend on the number that is looked for. The normal ones, which they
-	 * approach from above, give 7.85. */
+	/* Student's quantiles depend on the unknown number of pairs. The normal quantiles, their
+	 * lower limit, give 7.85. */
 	for (double pairs = 3; isnan(need); pairs = fmax(pairs + 1, ceil(7.84 * spread * spread))) {
 		double t = gsl_cdf_tdist_Pinv(0.975, pairs - 1) +
 			gsl_cdf_tdist_Pinv(0.8, pairs - 1);

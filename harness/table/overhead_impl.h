@@ -1,4 +1,4 @@
-/* What the files of the overhead table share: overhead.c works out, overhead_pages.c prints. */
+/* Shared by the files of the overhead table: overhead.c computes, overhead_pages.c prints. */
 #ifndef CULPRIT_HARNESS_TABLE_OVERHEAD_IMPL_H
 #define CULPRIT_HARNESS_TABLE_OVERHEAD_IMPL_H
 
@@ -11,7 +11,7 @@ struct name_list {
 
 struct timed_run {
 	size_t workload, tracer;
-	struct overhead_run run; /* its names are not used */
+	struct overhead_run run; /* names unused */
 };
 
 struct published_overhead {
@@ -23,17 +23,17 @@ struct overhead {
 	struct name_list workloads, tracers, instruments;
 	struct timed_run *runs;
 	size_t n_runs;
-	char *source; /* of the published figures */
+	char *source; /* source of the published figures */
 	struct published_overhead *published;
 	size_t n_published;
 };
 
 bool overhead_is_untraced(const struct overhead *o, size_t tracer);
 
-/* The figures of a workload under a tracer; no pairs: nothing was measured. */
+/* The figures of a workload under a tracer; no pairs: not measured. */
 struct overhead_cell overhead_measure(const struct overhead *o, size_t workload, size_t tracer);
 
-/* How many pairs would show 1 %, by run time or by processor time; NAN: fewer than three untraced
+/* Number of pairs to detect 1 %, by run time or by processor time; NAN: fewer than three untraced
  * passes. */
 double overhead_pairs_needed(const struct overhead *o, size_t workload, bool cpu);
 

@@ -10,8 +10,8 @@
 
 enum { LABEL = 18, COLUMN = 11 };
 
-/* The next cell of a tracer and workload that has a pair, in the order of tracers; false after the
- * last. 'place' begins as 0, and is then one behind it. */
+/* Returns the next cell of a tracer and workload that has a pair, in the order of tracers; false
+ * after the last. 'place' starts at 0 and is then one past the cell. */
 static bool next_cell(const struct overhead *o, size_t *place, struct overhead_cell *c)
 {
 	while (*place < o->tracers.n * o->workloads.n) {
@@ -24,7 +24,7 @@ static bool next_cell(const struct overhead *o, size_t *place, struct overhead_c
 	return false;
 }
 
-/* The figures that a table of tracers and workloads shows. */
+/* The figures in a table of tracers and workloads. */
 enum figure { RUN_TIME, CPU_TIME, CALL_TIME };
 
 static struct overhead_ratio figure_of(const struct overhead_cell *c, enum figure f)
@@ -37,7 +37,7 @@ static unsigned pairs_of(const struct overhead_cell *c, enum figure f)
 	return f == RUN_TIME ? c->pairs : isnan(figure_of(c, f).value) ? 0 : c->cpu_pairs;
 }
 
-/* "+0.3", or "-" where nothing was measured. Microseconds have one more place. */
+/* "+0.3", or "-" if not measured. Microseconds have one more decimal place. */
 static const char *show_value(double value, enum figure f, char buf[32])
 {
 	const double least = f == CALL_TIME ? 0.005 : 0.05;
@@ -62,7 +62,7 @@ static const char *show_interval(struct overhead_ratio r, enum figure f, char bu
 	return buf;
 }
 
-/* NAN if it was not published. */
+/* NAN if not published. */
 static double published(const struct overhead *o, size_t workload, size_t instrument)
 {
 	for (size_t i = 0; i < o->n_published; i++)
@@ -71,7 +71,7 @@ static double published(const struct overhead *o, size_t workload, size_t instru
 	return NAN;
 }
 
-/* A column for each workload; headings in text are names without parameters. */
+/* One column per workload; headings in text are names without parameters. */
 static void workload_columns(const struct overhead *o, struct grid *g, bool headed)
 {
 	char head[COLUMN + 1] = "";
@@ -91,7 +91,7 @@ static void columns(const struct overhead *o, struct grid *g, bool headed)
 	workload_columns(o, g, headed);
 }
 
-/* A tracer's row: increase and interval; in text the interval has its own row. */
+/* A tracer's row: increase and interval; in text the interval has a separate row. */
 static void put_measured(const struct overhead *o, struct grid *g, size_t tracer, enum figure f)
 {
 	enum { INCREASE, INTERVAL, BOTH };
@@ -119,7 +119,7 @@ static void put_measured(const struct overhead *o, struct grid *g, size_t tracer
 	g->only = 0;
 }
 
-/* A table of its own for a figure of the processor time. */
+/* A separate table for a figure of the processor time. */
 static void print_cpu(const struct overhead *o, struct sheet *out, enum figure f)
 {
 	struct grid g = {.out = out};
@@ -144,7 +144,7 @@ static void print_cpu(const struct overhead *o, struct sheet *out, enum figure f
 	grid_print(&g);
 }
 
-/* How many pairs would show 1 %, for each workload. */
+/* The number of pairs to detect 1 %, per workload. */
 static void print_power(const struct overhead *o, struct sheet *out)
 {
 	struct grid g = {.out = out};
@@ -208,7 +208,7 @@ static void print_untraced(const struct overhead *o, struct sheet *out, size_t n
 	grid_print(&g);
 }
 
-/* How many pairs stand behind a cell. */
+/* The number of pairs behind a cell. */
 static void print_pairs(const struct overhead *o, struct sheet *out)
 {
 	unsigned least = UINT_MAX, most = 0;
@@ -254,7 +254,7 @@ static void overhead_pages_print_page(const struct overhead *o, struct tables *v
 		for (size_t k = 0; k < o->tracers.n; k++)
 			if (overhead_is_untraced(o, k))
 				print_untraced(o, &v->out, k);
-		/* The columns' headings are names alone; here are those with parameters. */
+		/* Prints the column labels with parameters, which the headings lack. */
 		for (size_t w = 0; w < o->workloads.n; w++)
 			if (strchr(o->workloads.list[w], '('))
 				sheet_line(&v->out, "%s", o->workloads.list[w]);

@@ -1,4 +1,4 @@
-/* Published tables: reads them, and matches the scores of a run with their cells. */
+/* Published tables: reads them, and matches a run's scores with their cells. */
 #include "harness/table/paper.h"
 
 #include <errno.h>
@@ -23,7 +23,7 @@ void paper_free(struct paper *p)
 	free(p);
 }
 
-/* Is 'label' that name, alone or with parameters? */
+/* Is 'label' this name, with or without parameters? */
 static bool is_named(const char *label, const char *name)
 {
 	size_t len = strlen(name);
@@ -58,7 +58,7 @@ bool paper_has(const struct paper *p, const char *metric, const char *workload)
 	return false;
 }
 
-/* What is wrong with the row, or NULL. */
+/* The error in the row, or NULL. */
 static const char *read_row(struct paper *p, const char *line)
 {
 	struct paper_row *r;
@@ -68,11 +68,11 @@ static const char *read_row(struct paper *p, const char *line)
 	r = &p->rows[p->n];
 	if (sscanf(line, "%47[^,],%47[^,],%47[^,],%lf,%lf %c", r->fault, r->metric, r->workload,
 		    &r->tp, &r->fp, &rest) != 5)
-		return "a row is fault,metric,workload,tp,fp";
+		return "a row must be fault,metric,workload,tp,fp";
 	if (!(r->tp >= 0 && r->tp <= 1) || !(r->fp >= 0 && r->fp <= 1))
-		return "TP and FP are from 0 to 1";
+		return "TP and FP must be from 0 to 1";
 	if (paper_at(p, r->fault, r->metric, r->workload))
-		return "a cell that was there before";
+		return "duplicate cell";
 	p->n++;
 	return NULL;
 }
@@ -97,11 +97,11 @@ static int read_rows(struct paper *p, char *text, struct err *e)
 		if (head)
 			wrong = read_row(p, line);
 		else if (strcmp(line, "fault,metric,workload,tp,fp"))
-			wrong = "this is no table of TP and FP (fault,metric,workload,tp,fp)";
+			wrong = "not a table of TP and FP (fault,metric,workload,tp,fp)";
 		head = true;
 	}
 	if (!wrong && !p->n)
-		wrong = "there are no rows";
+		wrong = "the table has no rows";
 	if (!p->source)
 		p->source = alloc_copy(p->name);
 	return wrong ? err_set(e, -EINVAL, "%s:%zu: %s", p->name, number, wrong) : 0;
@@ -183,7 +183,7 @@ int paper_text(const char *name, char **text, struct err *e)
 	if (!rc && file_read(path, text, NULL, NULL))
 		rc = -ENOENT;
 	if (rc)
-		err_set(e, rc, "'%s' is no published table; there is hotdep09-table1", name);
+		err_set(e, rc, "'%s' is not a published table; use hotdep09-table1", name);
 	free(path);
 	free(sub);
 	return rc;
@@ -247,7 +247,7 @@ bool paper_by_metric(const struct paper_view *b, size_t detector)
 	return false;
 }
 
-/* Names of an axis, as struct paper_view has them. */
+/* Names of an axis, in the form of struct paper_view. */
 static const char **names_of(const struct paper_view *b, enum score_axis axis, size_t *n)
 {
 	const char *const *labels = b->v.names[axis];

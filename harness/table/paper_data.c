@@ -1,10 +1,10 @@
-/* A published table and a run, as data: CSV and JSON. */
+/* A published table and a run as CSV and JSON. */
 #include <math.h>
 #include <stdlib.h>
 
 #include "harness/table/paper_impl.h"
 
-/* A cell of a part of the paper that has no row is published as 0. */
+/* A missing row in a part of the paper counts as published 0. */
 static void put_published(
 	struct grid *g, const struct paper_row *theirs, bool in_paper, unsigned cells)
 {
@@ -23,7 +23,7 @@ static void put_published(
 					  : json_null()});
 }
 
-/* Cells that were measured or are published. */
+/* Cells that were measured or published. */
 void paper_fill(struct paper_view *b, struct grid *g)
 {
 	static const struct grid_column columns[] = {{"detector"}, {"fault"}, {"workload"},

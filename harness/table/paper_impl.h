@@ -1,4 +1,4 @@
-/* What reading a published table and rendering it share. */
+/* Shared by reading and rendering of a published table. */
 #ifndef CULPRIT_HARNESS_TABLE_PAPER_IMPL_H
 #define CULPRIT_HARNESS_TABLE_PAPER_IMPL_H
 
@@ -20,7 +20,7 @@ struct paper_part {
 
 struct paper {
 	char *name, *source; /* source: the first comment, or the name */
-	unsigned cells;      /* behind each published figure; 0: not said */
+	unsigned cells;      /* number of cells behind each published figure; 0: unknown */
 	struct paper_row *rows;
 	size_t n;
 	const char **faults; /* in the order of the rows, each once */
@@ -29,8 +29,8 @@ struct paper {
 	size_t n_parts;
 };
 
-/* A run next to a published table: the names for its rows and columns are those of the published
- * table that the run has, then the labels of the others. */
+/* A run next to a published table: its rows and columns have the names of the published table
+ * that occur in the run, then the other labels. */
 struct paper_view {
 	const struct paper *p;
 	struct tables v;
@@ -44,24 +44,24 @@ const struct paper_row *paper_at(
 /* Does a part have this metric under this workload? */
 bool paper_has(const struct paper *p, const char *metric, const char *workload);
 
-/* All of a detector's cells of a fault, workload and metric, with any parameters. The caller frees
- * delays_s; paper_counts has none. */
+/* All of a detector's cells of a fault, workload and metric, with any parameters. The caller
+ * frees delays_s; paper_counts does not set it. */
 struct score paper_gather(const struct paper_view *b, size_t detector, const char *fault,
 	const char *workload, const char *metric);
 struct score paper_counts(const struct paper_view *b, size_t detector, const char *fault,
 	const char *workload, const char *metric);
 
-/* Has its own detector verdicts on metrics of the paper? */
+/* Does the detector have verdicts on metrics of the paper? */
 bool paper_by_metric(const struct paper_view *b, size_t detector);
 
-/* paper_look.c: published and measured shares, two detectors a grid. With TABLE_SVG, a picture
+/* paper_look.c: published and measured shares, two detectors per grid. With TABLE_SVG, a picture
  * of the first of these grids; -ENOENT if there is none. */
 int paper_look(struct paper_view *b);
 
 /* paper_pages.c */
 void paper_page(struct paper_view *b);
 
-/* paper_data.c: every detector, fault, workload and metric, "any" included. */
+/* paper_data.c: every detector, fault, workload and metric, including "any". */
 void paper_fill(struct paper_view *b, struct grid *g);
 
 #endif

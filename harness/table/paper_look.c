@@ -1,5 +1,5 @@
-/* A published table and a run in one small table: for each fault and workload, the share of faulty
- * servers that was found. */
+/* A published table and a run in one small table: the share of faulty servers found, for each
+ * fault and workload. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 
 enum { LABEL = 17, SHARE = 3, DETECTORS = 2, WORKLOADS_A_BLOCK = 5 };
 
-/* The most that the paper found by any of its metrics; negative: it does not have the fault. */
+/* The highest share of the paper over its metrics; negative: the paper lacks the fault. */
 static double published_best(const struct paper *p, const char *fault, const char *workload)
 {
 	double best = -1;
@@ -29,7 +29,7 @@ struct look {
 	size_t list[DETECTORS], n;
 };
 
-/* The share of faulty servers that was found, of controls that of false alarms. */
+/* The share of faulty servers found; for controls the share of false alarms. */
 static struct grid_cell share_of(const struct score *s)
 {
 	return (struct grid_cell){.kind = s->n ? GRID_SHARE : GRID_ABSENT,
@@ -99,8 +99,8 @@ static void draw(const struct look *l, struct grid *g, const char *cells)
 	grid_svg(g, head, foot);
 }
 
-/* In how many places a detector that judges the published metrics finds the published share, within
- * what the number of published cells leaves open. */
+/* In how many places a detector that judges the published metrics has the published share, within
+ * the uncertainty of the number of published cells. */
 static void count_places(struct paper_view *b, size_t d)
 {
 	const struct paper *p = b->p;

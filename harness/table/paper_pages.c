@@ -1,4 +1,4 @@
-/* A published table and a run, as pages: text and Markdown. */
+/* A published table and a run as text and Markdown. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,7 @@ enum { PUBLISHED, MEASURED, INTERVAL, N, LINES };
 /* A fault, metric and workload. */
 struct paper_cell {
 	char tp[LINES][16], fp[LINES][16];
-	const char *star; /* the detector abstained from some of it */
+	const char *star; /* the detector abstained in some cells */
 	unsigned n;
 };
 
@@ -40,7 +40,7 @@ static struct paper_cell paper_pages_cell_of(const struct paper_view *b, size_t 
 	return c;
 }
 
-/* A row of a part is shown if it is published, or if what was measured is not 0. */
+/* A row of a part is shown if it is published or if the measured value is not 0. */
 static bool row_is_shown(const struct paper_view *b, size_t d, const struct paper_part *part,
 	const char *fault, const char *metric)
 {
@@ -63,7 +63,7 @@ static const char *shown_metric(const struct paper_view *b, size_t d, const stru
 	return NULL;
 }
 
-/* The lines of a fault and metric; n has its own line where the cells have different ones. */
+/* The lines of a fault and metric; n has a separate line if the cells differ in n. */
 static void put_lines(struct grid *g, const char *fault, const char *metric,
 	const struct paper_cell *cells, size_t n)
 {
@@ -85,7 +85,7 @@ static void put_lines(struct grid *g, const char *fault, const char *metric,
 	}
 }
 
-/* A part of the paper in text: those of its workloads that fit side by side. */
+/* A part of the paper in text: as many of its workloads as fit side by side. */
 static void part_text(struct paper_view *b, size_t d, const struct paper_part *part, size_t first)
 {
 	static const struct grid_column lead[] = {{.flags = GRID_GROUP},
@@ -127,7 +127,7 @@ static void put_cell_markdown(struct grid *g, const struct paper_cell *c)
 	grid_words(g, "*%s*<br>**%s**<br>%s", c->fp[PUBLISHED], c->fp[MEASURED], c->fp[INTERVAL]);
 }
 
-/* A row of the paper's own layout; false after the last of a fault. */
+/* A row of the paper's layout; false after the last of a fault. */
 static bool put_row_markdown(
 	struct paper_view *b, struct grid *g, size_t d, const char *fault, size_t row)
 {
@@ -156,7 +156,7 @@ static bool put_row_markdown(
 	return true;
 }
 
-/* The paper's own layout, its parts side by side. */
+/* The paper's layout, with its parts side by side. */
 static void parts_markdown(struct paper_view *b, size_t d)
 {
 	static const char *const rates[] = {"TP", "FP"};
@@ -179,7 +179,7 @@ static void parts_markdown(struct paper_view *b, size_t d)
 	sheet_blank(&b->v.out, 0);
 }
 
-/* Scores by metric that are not 0 and have no row or column in the paper. */
+/* Non-zero scores by metric without a row or column in the paper. */
 static void print_strays(struct paper_view *b, size_t d)
 {
 	const struct paper *p = b->p;
@@ -201,7 +201,7 @@ static void print_strays(struct paper_view *b, size_t d)
 				grid_rate_text(s.hits, s.n, tp, sizeof(tp));
 				grid_rate_text(s.alarms, s.n, fp, sizeof(fp));
 				(markdown ? sheet_line : sheet_words)(&b->v.out,
-					"%sno such row or column there: %s, %s, %s: TP %s, FP "
+					"%snot in the paper: %s, %s, %s: TP %s, FP "
 					"%s, n=%u",
 					markdown ? "- " : "", p->faults[k], metric, b->workloads[w],
 					tp, fp, s.n);
@@ -292,7 +292,7 @@ static void print_notes(struct paper_view *b)
 	if (markdown && notes->n_environment)
 		fputc('\n', out->f);
 	for (size_t i = 0; i < notes->n_environment; i++) {
-		/* Markdown would run the lines together, so there they are a list. */
+		/* A list in Markdown, which would join the lines otherwise. */
 		(markdown ? sheet_line : sheet_words)(
 			out, "%s%s", markdown ? "- " : "", notes->environment[i]);
 	}

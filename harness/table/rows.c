@@ -12,7 +12,7 @@
 #include "harness/base/text.h"
 #include "harness/base/json_text.h"
 
-/* A table's columns are as wide as their first rows. */
+/* A table's columns are as wide as in its first rows. */
 enum { ROWS_HELD = 200, TEXT_MOST = 20000 };
 
 struct rows {
@@ -21,7 +21,7 @@ struct rows {
 	int columns;
 	bool terminal;
 	char **names;
-	/* Text: cells of the first rows, and how wide they are. */
+	/* For text: cells of the first rows, and their widths. */
 	char **held;
 	bool *numeric;
 	size_t n_held, *width;
@@ -62,7 +62,7 @@ static size_t width_of(const char *s)
 	return n;
 }
 
-/* A number as short as it can be without losing anything. */
+/* The shortest exact form of a number. */
 static void print_real(char *out, size_t size, double v)
 {
 	for (int digits = 15; digits <= 17; digits++) {
@@ -78,7 +78,7 @@ static void hex(const struct query_cell *c, char *out, size_t size)
 		snprintf(out + 2 * i, 3, "%02x", (unsigned char)c->text[i]);
 }
 
-/* The cell as text, raw; in 'out' or in the cell. */
+/* The cell as raw text, in 'out' or in the cell. */
 static const char *plain(const struct query_cell *c, char *out, size_t size)
 {
 	out[0] = '\0';
@@ -113,7 +113,7 @@ static int csv_row(struct rows *r, const struct query_cell *cells, struct err *e
 	for (int i = 0; i < r->columns; i++) {
 		if (i)
 			putchar(',');
-		/* "" is a text without characters, nothing is no value. */
+		/* "" is an empty string, an empty field is no value. */
 		csv_field(r, plain(&cells[i], text, sizeof(text)),
 			cells[i].type == CELL_TEXT && !cells[i].size);
 	}
@@ -121,7 +121,7 @@ static int csv_row(struct rows *r, const struct query_cell *cells, struct err *e
 	return written(e);
 }
 
-/* JSON knows no infinity. */
+/* JSON has no infinity. */
 static json_t *json_cell(const struct query_cell *c)
 {
 	char text[TEXT_MOST];
@@ -217,7 +217,7 @@ static int text_row(struct rows *r, const struct query_cell *cells, struct err *
 	return written(e);
 }
 
-/* Each name once: JSON's objects need that. */
+/* Makes names unique, because JSON objects need that. */
 static char *rows_name_of(const struct rows *r, const char *name)
 {
 	json_auto_t *valid = json_text(name);

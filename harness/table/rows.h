@@ -1,4 +1,4 @@
-/* Rows of a query on standard output: as a table, as CSV, or as JSON lines. */
+/* Prints rows of a query on standard output: as a table, as CSV, or as JSON lines. */
 #ifndef CULPRIT_HARNESS_TABLE_ROWS_H
 #define CULPRIT_HARNESS_TABLE_ROWS_H
 
@@ -8,11 +8,11 @@ enum rows_form { ROWS_TEXT, ROWS_CSV, ROWS_JSON };
 
 struct rows;
 
-/* At most 'limit' rows (0: all); the next one ends the query. */
+/* At most 'limit' rows (0: all); a further row ends the query. */
 struct rows *rows_new(enum rows_form form, long limit);
 struct query_sink rows_sink(struct rows *r);
 
-/* Prints what is still held back; the number of rows printed. */
+/* Prints buffered rows; returns the number of rows printed. */
 long rows_end(struct rows *r);
 void rows_free(struct rows *r);
 

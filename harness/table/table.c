@@ -86,8 +86,8 @@ void tables_score(struct grid *g, const struct score *s, size_t n)
 	}
 }
 
-/* A row: the names of the score's axes from 'first' on, and the other columns by what they are
- * of. */
+/* Fills a row: the names of the score's axes from 'first' on, and the other columns by their
+ * field. */
 static void tables_row(
 	const struct tables *v, struct grid *g, const struct score *s, enum score_axis first)
 {
@@ -96,7 +96,7 @@ static void tables_row(
 	tables_score(g, s, g->n_columns - (SCORE_AXES - first));
 }
 
-/* The row of a fault and metric is shown if something happened in it, that of 'any' always. */
+/* Is the row of a fault and metric shown? Yes for 'any', and if it has any event. */
 static bool row_is_shown(const struct tables *v, size_t d, size_t f, size_t m)
 {
 	bool shown = m == v->any;
@@ -120,8 +120,8 @@ static bool fault_is_control(const struct tables *v, size_t f)
 	return !strcmp(v->names[SCORE_FAULT][f], "none");
 }
 
-/* TP and FP are "-" where there is nothing to say: no cell, TP of a control, or a metric that the
- * detector always abstained from. */
+/* TP and FP are "-" without data: no cell, TP of a control, or a metric from which the detector
+ * always abstained. */
 bool table_detector(struct tables *v, size_t d)
 {
 	static const struct grid_column lead[] = {{.head = "fault", .flags = GRID_GROUP},
@@ -226,7 +226,7 @@ static void print_notes(struct tables *v, bool stars)
 		"false alarm). In brackets: exact 95 %% intervals.");
 	if (v->notes->details)
 		sheet_words(&v->out,
-			"detected: anybody was indicted. resource: the right server, and the "
+			"detected: any server was indicted. resource: the right server, and the "
 			"fault's resource named. delay: seconds from verified onset to the "
 			"indictment of the right server, median and range, where the verdict "
 			"says when; early: indicted before the onset.");
@@ -263,7 +263,7 @@ static void table_print_page(struct tables *v)
 	print_notes(v, stars);
 }
 
-/* For programs: every score. Fields that were added later stand last in CSV. */
+/* For programs: every score. Fields added later come last in CSV. */
 static void fill_scores(const struct tables *v, struct grid *g)
 {
 	static const struct grid_column columns[] = {{"detector"}, {"fault"}, {"workload"},

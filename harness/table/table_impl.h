@@ -1,10 +1,10 @@
-/* What the families of tables share. */
+/* Shared by the families of tables. */
 #ifndef CULPRIT_HARNESS_TABLE_TABLE_IMPL_H
 #define CULPRIT_HARNESS_TABLE_TABLE_IMPL_H
 
 #include "harness/table/table.h"
 
-/* Scores, with the names on each axis, and where they are printed. */
+/* Scores with the names of each axis, and their output. */
 struct tables {
 	const struct score_table *t;
 	const char *const *names[SCORE_AXES];
@@ -16,16 +16,17 @@ struct tables {
 
 void tables_init(struct tables *v, const struct score_table *t, enum table_format format,
 	const struct table_notes *notes, FILE *f);
-/* Every place of the table in turn, from *place = 0: its score, or NULL after the last. */
+/* Iterates over the table, starting with *place = 0: returns the next score, or NULL after the
+ * last. */
 const struct score *tables_next(const struct tables *v, size_t *place);
 bool tables_is_null(const struct tables *v, size_t detector);
 bool tables_is_page(const struct tables *v); /* text or Markdown */
 
-/* What a column shows of a score: a count, a rate, or the delays. */
+/* The field of a score in a column: a count, a rate, or the delays. */
 enum score_field {
 	OF_CONTROL = 1,
 	OF_N,
-	OF_N_STARRED, /* with a star if the detector abstained from some of it */
+	OF_N_STARRED, /* with a star if the detector abstained in some cells */
 	OF_ABSTAINED,
 	OF_ABSTAINED_OF, /* "1 of 12" */
 	OF_FAILED,
@@ -36,29 +37,29 @@ enum score_field {
 	OF_RESOURCE, /* this and the next two: if the detector named any */
 	OF_CAUSE,    /* if the fault has one */
 	OF_EXPLAINED,
-	OF_DELAYS, /* how many */
+	OF_DELAYS, /* number of delays */
 	OF_MEDIAN,
 	OF_MIN,
 	OF_MAX,
 	OF_DELAY
 };
 
-/* Fills the next 'n' columns by what they are of; NULL: nothing was scored. */
+/* Fills the next 'n' columns according to their field; NULL: not scored. */
 void tables_score(struct grid *g, const struct score *s, size_t n);
 
-/* The scores in 'g' as CSV, or as JSON below what is in 'all' (which is released) and the
- * summary; 0, or what outfile_flush returns. */
+/* The scores in 'g' as CSV, or as JSON below the members of 'all' (which is released) and the
+ * summary; returns 0 or the result of outfile_flush. */
 int tables_data(struct tables *v, struct grid *g, json_t *all);
 
-/* One detector by fault, metric and workload. True if a cell has a star. */
+/* Prints one detector by fault, metric and workload. Returns true if a cell has a star. */
 bool table_detector(struct tables *v, size_t detector);
 
-/* Which run, how much of it counts, what is missing, remarks: as lines, and as an object. */
+/* The run's id, its progress, missing cells and remarks: as lines, and as an object. */
 void table_footer(struct tables *v);
 json_t *table_json_notes(const struct tables *v);
 json_t *json_lines(const char *const *lines, size_t n); /* as an array */
 
-/* table_summary.c: all cells together, and which detectors' rates of right servers are apart. */
+/* table_summary.c: all cells together, and which detectors' rates of right servers differ. */
 void table_summary(struct tables *v);
 json_t *table_summary_json(struct tables *v);
 

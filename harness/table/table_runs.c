@@ -73,7 +73,7 @@ static int by_p(const void *a, const void *b)
 	return (x->p > y->p) - (x->p < y->p);
 }
 
-/* As among detectors: all tests together err in 5 % of tables (Holm). */
+/* As for detectors: the tests together have an error rate of 5 % (Holm). */
 static void decide(struct changes *c)
 {
 	auto_free struct change **order = alloc_zero(c->n, sizeof(struct change *));
@@ -85,7 +85,7 @@ static void decide(struct changes *c)
 		order[i]->differs = true;
 }
 
-/* Every run against the first. */
+/* Compares every run with the first. */
 static struct changes changes_of(struct tables *v)
 {
 	struct changes c = {0};
@@ -137,7 +137,7 @@ static void print_changes(struct tables *v, const struct changes *c)
 				i->differs ? "they differ" : "not distinguishable", i->p);
 	if (c->n)
 		sheet_words(&v->out,
-			"runs have other cells each: Fisher's exact tests, two-sided, %d %% for "
+			"the runs' cells differ: Fisher's exact tests, two-sided, %d %% for "
 			"all %zu together (Holm); faults that do not differ are not listed",
 			LEVEL_PCT, c->n);
 }

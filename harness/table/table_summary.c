@@ -1,7 +1,7 @@
 /*
- * The summary: every detector over all cells, and which detectors differ. Those that judged the
- * same cells are compared cell by cell, others by whether their exact intervals overlap. Nothing is
- * sorted by rate.
+ * The summary: every detector over all cells, and which detectors differ. Detectors that judged
+ * the same cells are compared cell by cell, others by whether their exact intervals overlap.
+ * Detectors are never sorted by rate.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +17,7 @@ struct total {
 	struct score faulty, controls;
 };
 
-/* Null detectors last, else in their order; malloced, '*count' of them. */
+/* In their order, null detectors last; malloced, '*count' of them. */
 static struct total *totals_of(struct tables *v, size_t *count)
 {
 	struct total *totals = alloc_zero(v->n[SCORE_DETECTOR], sizeof(*totals));
@@ -95,13 +95,13 @@ static void fill_totals(struct tables *v, struct grid *g, const struct total *to
 	}
 }
 
-/* A pair of detectors: which is right more often, by the cells that both judged, or where these are
- * not the same by whether the intervals of their rates are apart. */
+/* Compares a pair of detectors: which is right more often in the cells that both judged or, if
+ * their cells differ, whether the intervals of their rates are disjoint. */
 struct pair {
-	size_t first, second; /* of the totals */
+	size_t first, second; /* indices of the totals */
 	bool paired;
 	struct paired cells;
-	int order; /* 1: the first is above */
+	int order; /* 1: the first is better */
 };
 
 enum { LEVEL_PCT = 5 };
@@ -113,8 +113,8 @@ static int by_p(const void *a, const void *b)
 	return (x->cells.p > y->cells.p) - (x->cells.p < y->cells.p);
 }
 
-/* All tests together err in 5 % of tables (Holm): the smallest p is held against 5 % divided by
- * their number, the next against 5 % divided by one less ... until one is too large. */
+/* The tests together have an error rate of 5 % (Holm): the smallest p is compared with 5 %
+ * divided by the number of tests, the next with 5 % divided by one less, until one is too large. */
 static void decide(struct pair *pairs, size_t n)
 {
 	struct pair **list = alloc_zero(n, sizeof(struct pair *));
@@ -151,7 +151,7 @@ static struct pair *pairs_of(struct tables *v, const struct total *totals, size_
 	return pairs;
 }
 
-/* Of totals i and k: 1, -1 or 0, as for the first of a pair. */
+/* Compares totals i and k: 1, -1 or 0, as for the first of a pair. */
 static int order(const struct pair *pairs, size_t n, size_t i, size_t k)
 {
 	for (const struct pair *p = pairs; p < pairs + n; p++)
@@ -160,12 +160,12 @@ static int order(const struct pair *pairs, size_t n, size_t i, size_t k)
 	return 0;
 }
 
-/* What so few cells are good for. */
+/* The conclusions that so few cells allow. */
 struct power {
-	const struct total *of; /* a detector that is told from no null detector, or NULL */
-	double rate;            /* at which it names the right server: 0.5 if it named none */
+	const struct total *of; /* a detector not distinguishable from any null detector, or NULL */
+	double rate;            /* rate of right servers: 0.5 if it named none */
 	unsigned needed, controls_needed;
-	double alarms; /* the highest rate of false alarms that the controls leave possible */
+	double alarms; /* upper bound on the rate of false alarms, from the controls */
 };
 
 enum { POWER_PCT = 80, ALARMS_PCT = 5 };
@@ -263,7 +263,7 @@ static void table_summary_compare(struct tables *v, const struct total *totals, 
 	free(text);
 }
 
-/* The cells that decide between detectors that are none of the null detectors. */
+/* The cells that decide between two detectors, excluding null detectors. */
 static void print_pairs(
 	struct tables *v, const struct total *totals, const struct pair *pairs, size_t n)
 {
@@ -298,9 +298,9 @@ static void print_power(struct tables *v, const struct power *p)
 	else
 		snprintf(share, sizeof(share), "%.2f", p->rate);
 	sheet_words(&v->out,
-		"%u faulty cells are few: to tell a detector that is right in %s of them%s%s%s "
-		"from one that never is takes %u (with a probability of %d %%); --repeats makes "
-		"more",
+		"%u faulty cells are few: a detector that is right in %s of them%s%s%s needs %u to "
+		"be distinguished from one that never is (with a probability of %d %%); --repeats "
+		"makes more",
 		faulty->n, share, faulty->hits ? ", as " : "", faulty->hits ? p->of->name : "",
 		faulty->hits ? " is here," : "", p->needed, POWER_PCT);
 	if (p->of->controls.n)
@@ -311,7 +311,7 @@ static void print_power(struct tables *v, const struct power *p)
 			ALARMS_PCT / 100.0);
 }
 
-/* Among cells whose victim was named, in how many were resource and cause right? */
+/* Among cells whose victim was named: how often were resource and cause right? */
 static void print_causes(struct tables *v, const struct total *l)
 {
 	char resource[32], cause[32];

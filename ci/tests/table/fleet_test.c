@@ -268,8 +268,7 @@ static void partial_data_is_told(void **state)
 			n ? "1 finding in partial data: 1 lasting\n"
 			  : "0 findings in partial data\n");
 		has(text,
-			"partial data: the server warns: s1 is down; members may be missing "
-			"here\n");
+			"partial data: the server warns: s1 is down; this list may lack members\n");
 		assert_int_equal(strstr(text, "  lasting  partial\n") != NULL, n == 1);
 		free(text);
 		o = fleet_json(&v);

@@ -158,7 +158,7 @@ static void text_has_both_halves_and_says_what_is_missing(void **state)
 		"          measured  1.00      0.00      -         -\n",
 		"  nsread  published 0         0         0.8       0\n"
 		"          measured  0.00      0.00      -         -\n",
-		"\nno such row or column there: disk-hog, dread, ddw: TP 1.00 [.15,1], FP 0.00\n  "
+		"\nnot in the paper: disk-hog, dread, ddw: TP 1.00 [.15,1], FP 0.00\n  "
 		"[0,.85], n=2\n",
 		"\nat-last              n TP             FP             cause          delay (s)\n",
 		"\nsend-pktloss\n  ddw                4 1.00 [.39,1]   0.00 [0,.61]   0.75 "
@@ -296,17 +296,17 @@ static void what_is_no_such_table_is_refused_with_its_line(void **state)
 	static const struct {
 		const char *text, *said;
 	} bad[] = {
-		{"tracer,workload,overhead_pct\nsyscap,ddr,0.2\n",
-			"x:1: this is no table of TP and FP"},
+		{"tracer,workload,overhead_pct\nsyscap,ddr,0.2\n", "x:1: not a table of TP and FP"},
 		{"fault,metric,workload,tp,fp\na,b,c,1\n",
-			"x:2: a row is fault,metric,workload,tp,fp"},
+			"x:2: a row must be fault,metric,workload,tp,fp"},
 		{"fault,metric,workload,tp,fp\na,b,c,1,0,0\n", "x:2: a row is"},
-		{"fault,metric,workload,tp,fp\na,b,c,1.5,0\n", "x:2: TP and FP are from 0 to 1"},
-		{"fault,metric,workload,tp,fp\na,b,c,nan,0\n", "x:2: TP and FP are from 0 to 1"},
-		{"fault,metric,workload,tp,fp\na,b,c,1,0\n\na,b,c,1,0\n",
-			"x:4: a cell that was there before"},
-		{"fault,metric,workload,tp,fp\n", "x:1: there are no rows"},
-		{"", "x:0: there are no rows"},
+		{"fault,metric,workload,tp,fp\na,b,c,1.5,0\n",
+			"x:2: TP and FP must be from 0 to 1"},
+		{"fault,metric,workload,tp,fp\na,b,c,nan,0\n",
+			"x:2: TP and FP must be from 0 to 1"},
+		{"fault,metric,workload,tp,fp\na,b,c,1,0\n\na,b,c,1,0\n", "x:4: duplicate cell"},
+		{"fault,metric,workload,tp,fp\n", "x:1: the table has no rows"},
+		{"", "x:0: the table has no rows"},
 	};
 	struct paper *p = NULL;
 	struct err e;

@@ -48,7 +48,7 @@ json() { "$culprit" table "$@" --json | perl -MJSON::PP -0777 -ne "my \$v = deco
 jq='print join " ", map { "$_->{only_detector} $_->{only_other} $_->{right_server}" } grep { $_->{detector} eq "peer-robust" && $_->{other} eq "peer-threshold" } @{$v->{summary}{comparisons}}'
 check "... in JSON, too" [ "$(json $one)" = "262 0 above" ]
 check "where cells tell nothing apart, it is said how many would" bash -c "'$culprit' table results/corpora/ci | xargs |
-	grep -q '20 faulty cells are few: to tell a detector that is right in 0.30 of them, as peer-threshold is here, from one that never is takes 37 (with a probability of 80 %); --repeats makes more'"
+	grep -q '20 faulty cells are few: a detector that is right in 0.30 of them, as peer-threshold is here, needs 37 to be distinguished from one that never is (with a probability of 80 %); --repeats makes more'"
 check "... and what the controls leave possible" bash -c "'$culprit' table results/corpora/ci | xargs |
 	grep -q '8 controls, with a false alarm in 0 of them, leave a rate of up to 0.37 possible (95 %); 72 with none would leave no more than 0.05'"
 jq='my $p = $v->{summary}{power}; print "$p->{detector} $p->{faulty} $p->{faulty_needed} $p->{controls} $p->{controls_needed}"'
