@@ -1,4 +1,4 @@
-/* Serves pages to a browser on this machine only. */
+/* Serves pages to browsers on this machine only. */
 #include "harness/web/loopback.h"
 
 #include <arpa/inet.h>
@@ -14,13 +14,13 @@
 #include "harness/base/alloc.h"
 #include "harness/base/text.h"
 
-enum { TOKEN_BYTES = 16, HEAD_MAX = 32 << 10 /* of a request: its address and headers */ };
+enum { TOKEN_BYTES = 16, HEAD_MAX = 32 << 10 /* limit of a request's address and headers */ };
 
 struct loopback {
 	struct loopback_spec spec;
 	struct MHD_Daemon *daemon;
 	char token[2 * TOKEN_BYTES + 1];
-	char host[32], local[32]; /* what a browser's Host may be: no other name leads here */
+	char host[32], local[32]; /* the accepted values of Host */
 	char *url;
 };
 
@@ -79,7 +79,7 @@ static enum MHD_Result refuse(struct MHD_Connection *c, unsigned code, const cha
 	return answer(c, code, "text/plain; charset=utf-8", alloc_copy(why), strlen(why));
 }
 
-/* Takes as long for a wrong token as for the right one. */
+/* Compares in constant time, whether or not the token is right. */
 static bool is_token(const struct loopback *l, const char *given)
 {
 	size_t length = sizeof(l->token) - 1;
@@ -110,7 +110,7 @@ static bool may_post(const struct loopback *l, const char *method)
 	return l->spec.body_max && !strcmp(method, MHD_HTTP_METHOD_POST);
 }
 
-/* Keeps what has come of the body, up to the limit. */
+/* Appends received data of the body, up to the limit. */
 static void loopback_keep(
 	const struct loopback *l, struct loopback_request *r, const char *upload, size_t size)
 {
@@ -146,14 +146,14 @@ static enum MHD_Result serve(void *ctx, struct MHD_Connection *c, const char *ur
 	}
 	if (strcmp(method, MHD_HTTP_METHOD_GET) != 0 && !may_post(l, method) &&
 		!(l->spec.open && !strcmp(method, MHD_HTTP_METHOD_HEAD)))
-		return refuse(c, MHD_HTTP_METHOD_NOT_ALLOWED, "there is no such method here\n");
+		return refuse(c, MHD_HTTP_METHOD_NOT_ALLOWED, "method not supported\n");
 	if (!may_ask(l, c))
 		return refuse(c, MHD_HTTP_FORBIDDEN, "use the address that culprit printed\n");
 	if (r->too_large)
-		return refuse(c, MHD_HTTP_CONTENT_TOO_LARGE, "that is too long\n");
+		return refuse(c, MHD_HTTP_CONTENT_TOO_LARGE, "request too long\n");
 	l->spec.answer(l->spec.ctx, url, r, &out);
 	if (out.code == MHD_HTTP_NOT_FOUND && !out.text)
-		return refuse(c, out.code, "there is nothing here\n");
+		return refuse(c, out.code, "not found\n");
 	return answer(
 		c, out.code, out.type ? out.type : "text/plain; charset=utf-8", out.text, out.size);
 }
@@ -175,12 +175,12 @@ static int make_token(struct loopback *l, struct err *e)
 	unsigned char bytes[TOKEN_BYTES];
 
 	if (getrandom(bytes, sizeof(bytes), 0) != sizeof(bytes))
-		return err_errno(e, -errno, "cannot draw a token");
+		return err_errno(e, -errno, "cannot make a random token");
 	text_hex(bytes, sizeof(bytes), l->token);
 	return 0;
 }
 
-/* A socket that listens; the host's name follows from its port, before the first request comes. */
+/* Opens a listening socket. Its port determines the host's name, before the first request. */
 static int listen_on(struct loopback *l, int *out, struct err *e)
 {
 	struct sockaddr_in to = {.sin_family = AF_INET,

@@ -12,7 +12,7 @@
 #include "harness/base/home.h"
 #include "harness/base/sha256.h"
 
-/* In harness/web/, shown as they are read; later files use what earlier ones define. */
+/* In harness/web/, in loading order; later files use definitions of earlier ones. */
 #define KIT(file) "kit/" file
 #define REPORT(file) "report/" file
 #define TIMELINE(file) "timeline/" file
@@ -60,7 +60,7 @@ struct packed_part {
 
 struct page {
 	const char *name; /* "report/page.html" */
-	char *text;       /* it, cut at its marks */
+	char *text;       /* its text, cut at its marks */
 	char *style, *script;
 	bool connects;
 };
@@ -87,7 +87,7 @@ static int read_part(const char *name, char **text, struct err *e)
 	return rc;
 }
 
-/* The files one after the other; a licence as a comment. */
+/* Concatenates the files; a licence becomes a comment. */
 static int read_parts(const char *const names[], char **out, struct err *e)
 {
 	int rc = 0;
@@ -101,7 +101,7 @@ static int read_parts(const char *const names[], char **out, struct err *e)
 			break;
 		if (strstr(text, "</script") || strstr(text, "</style") || strstr(text, "<!--"))
 			rc = err_set(e, -EINVAL,
-				"'harness/web/%s' cannot stand in a page: it holds a tag that "
+				"'harness/web/%s' cannot be part of a page: it contains a tag that "
 				"ends it",
 				*names);
 		*out = alloc_format(
@@ -130,7 +130,7 @@ int page_new(const struct page_parts *parts, struct page **out, struct err *e)
 	return rc;
 }
 
-/* "sha256-..." of an element's text, as a content security policy names it. */
+/* "sha256-..." of an element's text, in the form of a content security policy. */
 static void hash_text(const char *text, char out[HASH_SIZE])
 {
 	uint8_t digest[SHA256_BYTES];
@@ -149,13 +149,13 @@ static void put_escaped(const char *text, FILE *f)
 
 #define INDEX_FORM (JSON_COMPACT | JSON_ENSURE_ASCII | JSON_REAL_PRECISION(9))
 
-/* JSON that may stand in a script element. */
+/* JSON that is safe inside a script element. */
 static int put_json(const json_t *v, FILE *f, struct err *e)
 {
 	char *text = json_dumps(v, INDEX_FORM);
 
 	if (!text)
-		return err_set(e, -EINVAL, "cannot write what the report holds as JSON");
+		return err_set(e, -EINVAL, "cannot write the report's data as JSON");
 	for (const char *c = text; *c; c++)
 		*c == '<' ? fputs("\\u003c", f) : fputc(*c, f);
 	free(text);
@@ -167,15 +167,14 @@ static int written(FILE *f, struct err *e)
 	return ferror(f) ? err_errno(e, -EIO, "cannot write the report") : 0;
 }
 
-/* Writes the page up to 'mark', then 'content'; '*text' moves behind the mark. */
+/* Writes the page up to 'mark', then 'content'; advances '*text' past the mark. */
 static int put_until(const struct page *p, const char **text, const char *mark, const char *content,
 	FILE *f, struct err *e)
 {
 	const char *at = strstr(*text, mark);
 
 	if (!at)
-		return err_set(
-			e, -EINVAL, "'harness/web/%s' is without its mark '%s'", p->name, mark);
+		return err_set(e, -EINVAL, "'harness/web/%s' lacks the mark '%s'", p->name, mark);
 	fwrite(*text, 1, (size_t)(at - *text), f);
 	fputs(content, f);
 	*text = at + strlen(mark);
@@ -241,8 +240,8 @@ int page_packed(const char *id, const void *data, size_t size, FILE *f, struct e
 	return written(f, e);
 }
 
-/* The parts one after the other, deflated, each with its own codes, since they are of other
- * kinds. '*out' must have room. */
+/* Deflates the parts one after the other, each with separate codes, because their contents
+ * differ. '*out' must have room. */
 static int deflate_parts(
 	const struct packed_part *parts, size_t n, unsigned char *out, size_t *size)
 {
@@ -266,7 +265,7 @@ static int deflate_parts(
 int page_block(int64_t attempt, const json_t *data, const void *more, size_t more_size, FILE *f,
 	struct err *e)
 {
-	/* Five digits are more than a measurement here has; they halve what is stored. */
+	/* Five digits exceed the precision of all measurements here and halve the size. */
 	char *text = json_dumps(data, JSON_COMPACT | JSON_REAL_PRECISION(5));
 	const size_t length = text ? strlen(text) : 0;
 	size_t size = compressBound(length + more_size + 4) + 64;

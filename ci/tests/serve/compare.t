@@ -57,14 +57,14 @@ if [ "$(uname -m)" = x86_64 ] && "$out/tests/timeline/cell_test" make "$dir/run"
 	check "a whole run; one of its logs is cut short" ends 2 "0003.1/s1.fs.trace' is cut short" "$culprit" log "$dir/run" --compare "$dir/run:1"
 	check "... has no length to divide by" ends 2 'for logs and single cells' "$culprit" log --per-second "$dir/run" --compare "$dir/run:1"
 	check "no such cell" ends 2 'cell 77 of .* has no attempt' "$culprit" log "$dir/run:1" --compare "$dir/run:77"
-	check "no cell" ends 2 'cannot open the log|is no cell' "$culprit" log "$dir/run:1" --compare "$dir/run:1x"
+	check "no cell" ends 2 'cannot open the log|is not a cell' "$culprit" log "$dir/run:1" --compare "$dir/run:1x"
 	check "hostile names are printed without escape sequences" prints_without $'\033' 0 "$culprit" log "$dir/run:1" --compare "$dir/run:2"
 fi
 
 # culprit serve without a browser
 check "serve: no such log" ends 2 'cannot open the log' "$culprit" serve "$dir/none"
 check "serve: a corpus" ends 2 'is a corpus: the logs are not in it' "$culprit" serve ci/tests/data/sampled
-check "serve: --cell of a log" ends 2 'a cell is of a run' "$culprit" serve --cell 1 "$a"
+check "serve: --cell of a log" ends 2 'cell needs a run' "$culprit" serve --cell 1 "$a"
 check "serve: no such folder of views" ends 2 'cannot read the views' "$culprit" serve --views "$dir/none" "$a"
 check "serve: its own views are right" "$culprit" serve --check "$a"
 mkdir "$dir/views"

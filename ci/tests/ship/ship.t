@@ -106,7 +106,7 @@ check "what answers there is no ClickHouse" ends 3 'refuses \(HTTP 501\)' "$culp
 
 # Dashboards.
 "$culprit" ship --dashboard dashboard.json 2>said
-check "a dashboard; what is not shipped is no panel, and told" bash -c "[ -s dashboard.json ] && [ \"\$(cat said)\" = \"culprit ship: the view 'verdicts' is left out: 'verdicts' is not shipped\" ]"
+check "a dashboard; what is not shipped is no panel, and told" bash -c "[ -s dashboard.json ] && [ \"\$(cat said)\" = \"culprit ship: the view 'verdicts' is omitted: 'verdicts' is not shipped\" ]"
 if [ "$schema_python" ]; then
 	check "it is a dashboard" "$schema_python" -c 'import json, sys, jsonschema
 jsonschema.Draft202012Validator(json.load(open(sys.argv[1]))).validate(json.load(open("dashboard.json")))' "$pages/ci/tests/ship/grafana.schema.json"
@@ -120,7 +120,7 @@ printf 'title: With\nchart: table\nquery:\nwith x as (select call from events) s
 "$culprit" ship --dashboard - --views own >own.json 2>said
 check "views of one's own are panels" grep -q '"title": "Mine"' own.json
 check "a wrong one is told with its line" grep -q 'own/bad.view:4: .*no such column: nowhere' said
-check "one that cannot be had, with the reason" grep -q "the view 'with' is left out: its query does not begin with SELECT" said
+check "one that cannot be had, with the reason" grep -q "the view 'with' is omitted: its query does not begin with SELECT" said
 check "a dashboard is of no run" ends 2 'takes no run and no logs' "$culprit" ship lab-none.s1.fs --dashboard no.json
 check "... and goes nowhere" ends 2 'means nothing with --dashboard' "$culprit" ship --dashboard no.json --to no.jsonl
 check "neither logs nor a dashboard" ends 2 'which logs, or run' "$culprit" ship --to no.jsonl

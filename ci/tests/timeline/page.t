@@ -279,7 +279,7 @@ check "... no text turns the direction of others" holds '/[\u202a-\u202e]/.test(
 open_page hostile '#t=1e400,x&s=99999999999,-1&t=2'
 check "a hostile link shows all" holds 'document.documentElement.dataset.ready === "true" && view.selected === -1'
 open_page empty
-check "no slices: says so" holds 'byId("panel").textContent' "This run holds no slices."
+check "no slices: says so" holds 'byId("panel").textContent' "This run has no slices."
 do_js 'compare(); zoom(.5); pan(1); stepSlice(1); nextFound(); searchFor("x")'
 
 requests() { browser_log performance | perl -MJSON::PP -ne 'my $m = decode_json($_)->{message};

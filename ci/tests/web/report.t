@@ -358,10 +358,10 @@ check "where cells tell detectors apart, nothing is said of their number" holds 
 "$culprit" report results/corpora/ci -o "$tmp/few.html" >/dev/null
 browser_open "file://$tmp/few.html"
 check "few cells are called few, with the number that it takes" holds 'document.querySelector(".power").textContent.includes(
-	"20 faulty cells are few: to tell a detector that is right in 0.30 of them from one that never is takes 37 ") &&
+	"20 faulty cells are few: a detector that is right in 0.30 of them needs 37 to be distinguished from one that never is ") &&
 	document.querySelector(".power").textContent.includes("up to 0.37 possible (95 %); 72 without")'
 check "... and detectors that they do not tell apart are named" holds 'document.querySelector("#head ul.plain li").textContent' \
-	"peer-threshold is not told from crash-hang, always-healthy, always-same, seeded-random by these cells, as to the right server."
+	"peer-threshold cannot be distinguished from crash-hang, always-healthy, always-same, seeded-random by these cells (right server)."
 
 # A run of controls only: there is no faulty cell to take a rate of
 "$culprit" report results/runs/table1-controls2-20261122 -o "$tmp/controls.html" >/dev/null

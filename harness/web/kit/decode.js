@@ -1,5 +1,5 @@
 "use strict";
-/* What a page holds as base64 of zlib data, unpacked. */
+/* Unpacks the page's data: base64 of zlib data. */
 
 function fromBase64(text) {
 	if (Uint8Array.fromBase64)

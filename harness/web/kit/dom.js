@@ -1,5 +1,6 @@
 "use strict";
-/* Elements, and numbers as text. Text from a run becomes text nodes and attribute values, never markup. */
+/* Builds elements, and formats numbers. Text from a run becomes text nodes and attribute values,
+ * never markup. */
 
 /* el("p.muted", {id: "x"}, child, ...): children are nodes, texts, arrays of them, or null. */
 function el(what, attributes, ...children) {
@@ -34,29 +35,31 @@ function fill(id, ...children) {
 	return e;
 }
 
-/* A member that the object itself has; names come from runs, and one may be called "constructor". */
+/* An object's own member; names come from runs, and one may be "constructor". */
 function own(object, key) {
 	return object && Object.hasOwn(object, key) ? object[key] : undefined;
 }
 
-/* A label that may be broken after its punctuation. */
+/* A label that may wrap after its punctuation. */
 function breakable(text) {
 	return text.split(/(?<=[,(=/])/).flatMap((part, i) => i ? [el("wbr"), part] : [part]);
 }
 
-/* [{term, what}] as a definition list; entries without a value are left out. */
+/* [{term, what}] as a definition list; entries without a value are omitted. */
 function list(entries) {
 	return el("dl.facts", null, entries.filter((x) => x && x[1] !== null && x[1] !== undefined && x[1] !== "").map(
 		([term, what]) => el("div", null, el("dt", null, term), el("dd", null, what))));
 }
 
-/* The caption stays in view while the table is scrolled sideways. */
+/* The caption stays visible while the table is scrolled sideways. */
 function tableCaption(...text) {
 	return el("caption", null, el("span", null, ...text));
 }
 
-/* A table with caption, column heads, and the first cell of each row as its head; sorted by heads where the page can. */
-/* A long text has room for some words, and what has no spaces, such as a boot id, is one line: the table scrolls. */
+/* A table with caption, column heads, and row heads in the first column; sortable by its heads if
+ * the page supports that. */
+/* A long text wraps; a text without spaces, such as a boot id, stays on one line, and the table
+ * scrolls. */
 function textCell(cell) {
 	const long = typeof cell === "string" && cell.length > 24;
 
@@ -85,7 +88,7 @@ function plural(n, one, many) {
 	return n + " " + (n === 1 ? one : many || one + "s");
 }
 
-/* ".48", "0", "1": rounded outwards, as culprit table prints it. */
+/* ".48", "0", "1": rounded outwards, like 'culprit table'. */
 function bound(x, up) {
 	const hundredths = up ? Math.ceil(x * 100 - 1e-9) : Math.floor(x * 100 + 1e-9);
 
@@ -112,7 +115,7 @@ function digits(x, n) {
 	return x.toLocaleString("en", {maximumFractionDigits: Math.min(places, 12)});
 }
 
-/* A number that is called 'key': durations and sizes in the unit that reads best. */
+/* Formats a number according to its 'key': durations and sizes in the most readable unit. */
 function quantity(x, key) {
 	if (/bytes_per_second$/.test(key))
 		return bytes(x) + "/s";
@@ -121,7 +124,7 @@ function quantity(x, key) {
 	return /_s$|^seconds$/.test(key) ? duration(x) : digits(x, 5);
 }
 
-/* A duration in seconds, in the unit that reads best. */
+/* A duration in seconds, in the most readable unit. */
 function duration(s) {
 	const a = Math.abs(s);
 
@@ -162,12 +165,12 @@ function hasRate(rate) {
 	return Boolean(rate) && rate.rate !== null;
 }
 
-/* A colour that rests on few cells is paler. */
+/* A colour based on few cells is paler. */
 function paleness(n) {
 	return n >= 10 ? "" : n >= 5 ? ".w3" : n >= 2 ? ".w2" : ".w1";
 }
 
-/* Cells of tables of rates: "headers" are the ids of their headings, if they have any. */
+/* Cells of tables of rates: "headers" are the ids of their headings, if any. */
 function heatCell(rate, n, high_is_good, headers, ...notes) {
 	return el("td.heat.s" + step(rate.rate, high_is_good) + paleness(n), {headers},
 		el("span.figure", null, el("b", null, rate.rate.toFixed(2)), el("span.n", null, rate.count + "/" + n)), " ", el("span.ci", null, interval(rate)), whisker(rate), ...notes);

@@ -1,15 +1,15 @@
 "use strict";
-/* Plots as SVG, drawn for the width that they have. Colours come from the style sheet by class. */
+/* Plots as SVG, drawn for their current width. The style sheet sets colours by class. */
 
 const plots = new Set();
 
-/* A place for a plot; 'draw(width)' makes its elements, again whenever the width changes. */
+/* A container for a plot; 'draw(width)' makes its elements, again whenever the width changes. */
 function plotPlace(label, height, draw) {
 	const place = svg("svg", {class: "svg-plot", role: "img", "aria-label": label, height});
 
 	place.drawAgain = () => {
 		if (!place.parentElement.clientWidth)
-			return; /* folded away */
+			return; /* hidden */
 		const width = Math.max(150, Math.round(place.parentElement.clientWidth - 2 * parseFloat(getComputedStyle(place.parentElement).paddingLeft)));
 
 		if (place.drawnFor === width)
@@ -22,7 +22,7 @@ function plotPlace(label, height, draw) {
 	return place;
 }
 
-/* Those inside of an element that was just shown, or all. */
+/* Redraws the plots inside an element that was just shown, or all plots. */
 function drawPlots(within) {
 	for (const place of plots) {
 		if (!place.isConnected)
@@ -32,7 +32,7 @@ function drawPlots(within) {
 	}
 }
 
-/* Maps [low, high] to [from, to], by logarithm if 'log'. */
+/* Maps [low, high] to [from, to], logarithmically if 'log'. */
 function scale(low, high, from, to, log) {
 	const f = log ? Math.log10 : (x) => x, a = f(low), b = f(high);
 	const at = (x) => from + (to - from) * (b > a ? (f(x) - a) / (b - a) : .5);
@@ -51,7 +51,7 @@ function roundSteps(low, high, n) {
 	return ticks;
 }
 
-/* 1, 2, 5, 10 ... between low and high; powers of ten alone where there are many. */
+/* 1, 2, 5, 10 ... between low and high; only powers of ten if there are many. */
 function logSteps(low, high, n) {
 	const all = [];
 
@@ -78,7 +78,7 @@ function timeSteps(low, high, n) {
 	return ticks;
 }
 
-/* Of Unix seconds "11-02" at midnight and "14:00" else; of a file's own, the number. */
+/* Unix seconds: "11-02" at midnight, otherwise "14:00"; other times: the number. */
 function timeLabel(t, unix, span) {
 	if (!unix)
 		return digits(t, 6);
@@ -93,7 +93,7 @@ function text(x, y, anchor, content, more) {
 	return svg("text", {x, y, "text-anchor": anchor, ...more}, content);
 }
 
-/* Grid lines with their labels, below and at the left. */
+/* Grid lines with labels below and at the left. */
 function axes(x, y, box, x_ticks, x_label, y_ticks, y_label) {
 	return [y_ticks.map((v) => [svg("line", {class: "rule", x1: box.left, x2: box.right, y1: y(v), y2: y(v)}),
 		text(box.left - 5, y(v) + 4, "end", y_label(v))]),
@@ -101,7 +101,7 @@ function axes(x, y, box, x_ticks, x_label, y_ticks, y_label) {
 		text(x(v), box.bottom + 14, i || x(v) > box.left + 15 ? x(v) > box.right - 15 ? "end" : "middle" : "start", x_label(v))])];
 }
 
-/* A line through [x, y] in pixels; null interrupts it, and what stands alone is a dot. */
+/* A line through [x, y] in pixels; null interrupts it, and an isolated point becomes a dot. */
 function lines(points, more, dash) {
 	const parts = [[]];
 

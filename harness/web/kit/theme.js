@@ -1,5 +1,5 @@
 "use strict";
-/* Light or dark: as the system has it, or as chosen here. */
+/* Light or dark theme: the system's, or the user's choice. */
 
 function savedTheme() {
 	try {
@@ -9,7 +9,7 @@ function savedTheme() {
 	}
 }
 
-/* Makes the buttons; 'changed' is called when colours are others. */
+/* Makes the buttons; calls 'changed' after a change of colours. */
 function drawThemes(changed) {
 	const choose = (theme) => {
 		if (theme === "auto")
@@ -21,7 +21,7 @@ function drawThemes(changed) {
 		try {
 			localStorage.setItem("culprit-theme", theme);
 		} catch {
-			/* a file's page may have no storage: the choice then lasts as long as the page */
+			/* a page opened as a file may have no storage: the choice is then lost with the page */
 		}
 		changed();
 	};

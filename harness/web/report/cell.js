@@ -39,7 +39,7 @@ function rowsOf(entries, caption, head) {
 		" more")] : table;
 }
 
-/* Any object: simple members as a list, members with parts as tables below it. */
+/* Any object: simple members as a list, structured members as tables below it. */
 function shown(v, title) {
 	if (Array.isArray(v) && v.length && v.every(isObject))
 		return rowsOf(v.map((x, i) => [String(i + 1), x]), title, "");
@@ -128,7 +128,7 @@ function attemptFacts(cell, attempt, detail, samples) {
 		["outcome", attempt.outcome + (attempt.reason ? ": " + attempt.reason : "")],
 		["began", when(attempt.started_ns)],
 		["key", attempt.key ? el("code", null, attempt.key) : null],
-		["measured", Object.keys(samples).length ? duration(attempt.seconds) : "no times of single calls were kept"],
+		["measured", Object.keys(samples).length ? duration(attempt.seconds) : "without times of single calls"],
 		["fault", window_ ? windowText(window_) : cell.victims.length ? "never seen to act" : "none (control)"],
 		["traces", d.traces ? plural(Object.keys(d.traces).length, "log") +
 			(lost.length ? "; records lost on " + lost.join(", ") : ", all whole, nothing lost") : null],
@@ -160,7 +160,7 @@ async function attemptPanel(cell, attempt) {
 
 	const measured = Object.keys(data.samples).length > 0;
 	const figure = measured ? chart(id, data.samples, data.verdicts, attempt, cell) : null;
-	const multiples = measured ? fold(plural(metricsIn(data.samples).length, "metric") + " beside one another", {}, el("p")) : null;
+	const multiples = measured ? fold(plural(metricsIn(data.samples).length, "metric") + " side by side", {}, el("p")) : null;
 
 	if (multiples)
 		multiples.addEventListener("toggle", () => {
@@ -182,14 +182,14 @@ async function attemptPanel(cell, attempt) {
 					{numeric: [1]})) : null);
 }
 
-/* A word of a command line, so that a shell takes it as it is. */
+/* Quotes a word for the shell. */
 function shellWord(word) {
 	const safe = word.startsWith("-") ? "./" + word : word;
 
 	return /^[A-Za-z0-9_.,:=@%+/-]+$/.test(safe) ? safe : "'" + safe.replaceAll("'", "'\\''") + "'";
 }
 
-/* What else there is to see of this cell: pages next to this one, and commands. */
+/* Other views of this cell: pages next to this one, and commands. */
 function further(cell, attempt) {
 	const name = shellWord(run.run), page = own(run.pages, String(cell.number));
 	const commands = [["its measurements", "culprit query --samples " + name],

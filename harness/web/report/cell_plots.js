@@ -1,5 +1,6 @@
 "use strict";
-/* Plots of an opened cell, all over the same seconds: a server a line, a server a row, what happened, scores against limits. */
+/* Plots of an opened cell on the same time axis: a line per server, a row per server, events,
+ * scores against limits. */
 
 const plot_left = 80, plot_right = 10;
 
@@ -49,11 +50,11 @@ function valueRows(seconds, rows) {
 
 const heat_columns = 240;
 
-/* A row a server, a column a second (or several: then their largest); colour by value. */
+/* A row per server, a column per second (or per several, with their maximum); colour by value. */
 function heatMap(label, seconds, rows, window_, unit, factor) {
 	const tall = Math.min(18, Math.max(6, 360 / rows.length)), join = Math.ceil(seconds / heat_columns);
 	const sorted = rows.flatMap((r) => r.values).filter((v) => v !== null).sort((a, b) => a - b);
-	const low = sorted[0] || 0, above = sorted.filter((v) => v > low); /* one outlier does not make all others look alike */
+	const low = sorted[0] || 0, above = sorted.filter((v) => v > low); /* one outlier must not hide the differences of the others */
 	const high = above.length ? above[Math.floor((above.length - 1) * .98)] : low;
 	const shade = (v) => "h" + (high > low ? Math.max(0, Math.min(8, Math.round(8 * (v - low) / (high - low)))) : 0);
 
@@ -81,7 +82,8 @@ function heatMap(label, seconds, rows, window_, unit, factor) {
 const step_words = {inject: "inject", verify: "verify", onset: "verified", "verify-again": "verify again", undo: "undo", offset: "undone",
 	workload: "workload", stop: "stop", trace: "trace", begin: "begin", collect: "collect"};
 
-/* What the harness did, in seconds of the measurement: [{at, what}]. Older runs recorded onset and offset alone. */
+/* The harness's acts, in seconds of the measurement: [{at, what}]. Older runs recorded only onset
+ * and offset. */
 function stepsOf(attempt, detail) {
 	const since = (ns) => (ns - attempt.start_ns) / 1e9;
 	const known = ((detail || {}).steps || []).filter((s) => s && typeof s.at_ns === "number")
@@ -96,7 +98,8 @@ const event_classes = {"server-error": "bad", "app-error": "bad", "server-signal
 	"app-slow": "slow", "link-quiet": "slow"};
 const most_lanes = 24;
 
-/* Errors and hangs by kind and place: [{name, kind, bars: [{from, to, n, what, usual}]}]. What came before the fault as well, is usual. */
+/* Errors and hangs by kind and place: [{name, kind, bars: [{from, to, n, what, usual}]}]. Kinds
+ * that also occurred before the fault are usual. */
 function eventLanes(events, window_) {
 	const lanes = new Map(), before = new Set();
 	const what = (e) => [e.detail && e.detail.call, e.detail && (e.detail.error || e.detail.signal || e.detail.state)].filter(Boolean).join(" ");
@@ -119,7 +122,7 @@ function eventLanes(events, window_) {
 	return [...lanes.values()].sort((a, b) => a.kind.localeCompare(b.kind) || fresh(b) - fresh(a) || a.name.localeCompare(b.name));
 }
 
-/* Lanes over the seconds of a cell: phases, what the harness did, who was accused when, errors and hangs. */
+/* Lanes on the time axis of a cell: phases, the harness's acts, accusations, errors and hangs. */
 function whatHappened(cell, attempt, data) {
 	const window_ = faultWindow(attempt, cell.victims), n = attempt.seconds || 0;
 	const steps = stepsOf(attempt, data.detail).filter((s) => s.at >= 0 && s.at <= n);
@@ -138,7 +141,7 @@ function whatHappened(cell, attempt, data) {
 		const x = secondsScale(n, width, left), bottom = height - 22, y = (k) => 3 + k * tall;
 		const name = (k, what, more) => text(left - 6, y(k) + 13, "end", shortened(what, Math.floor((left - 8) / 6.2)), more);
 		const edge = width - plot_right;
-		let busy = left; /* up to here there is a mark or its label */
+		let busy = left; /* right end of the last mark and its label */
 
 		return [shadeOf(window_, x, 0, bottom), roundSteps(0, n, 8).map((t) => [svg("line", {class: "rule", x1: x(t), x2: x(t), y1: 0, y2: bottom}),
 			text(x(t), bottom + 15, "middle", String(t))]),
@@ -173,18 +176,18 @@ function whatHappened(cell, attempt, data) {
 		...all.flatMap((l) => l.bars.map((b) => [l.name, l.kind + " " + b.what, b.from, b.to, b.n]))];
 
 	return card("h5", "What happened", ["Phases, the harness's acts, accusations (triangles), and errors and hangs seen in the traces",
-		all.some((l) => l.bars.some((b) => b.usual)) ? "; pale: of a kind that there was before the fault, too" : "", all.length > events.length ?
+		all.some((l) => l.bars.some((b) => b.usual)) ? "; pale: of a kind that also occurred before the fault" : "", all.length > events.length ?
 			"; " + (all.length - events.length) + " more lanes are in the CSV" : "", "."], place, rows);
 }
 
-/* Evidence is what a detector wrote: it may be anything. */
+/* A detector wrote the evidence: it can be anything. */
 function scoresOf(verdict) {
 	const s = (verdict.evidence || {}).scores;
 
 	return isObject(s) && typeof s.limit === "number" && isObject(s.servers) && Object.values(s.servers).every(Array.isArray) ? s : null;
 }
 
-/* The scores of verdicts that hold them (culprit.Scores), a chart each. */
+/* The scores of verdicts that include them (culprit.Scores), one chart each. */
 function scoreCharts(cell, attempt, verdicts) {
 	const window_ = faultWindow(attempt, cell.victims), n = attempt.seconds || 0;
 

@@ -1,5 +1,5 @@
 "use strict";
-/* The list of cells: filtered, and opened one by one. */
+/* The list of cells: filtering, and opening them one by one. */
 
 const filters = {workload: "", fault: "", tracer: "", show: "all"};
 let rows_of_cells = [];
@@ -30,7 +30,7 @@ function applyFilters() {
 	document.getElementById("cells-count").textContent = plural(n, "cell") + " of " + run.cells.length;
 }
 
-/* Cells are unpacked once somebody sees them. */
+/* Unpacks a cell once it becomes visible. */
 const seen = new IntersectionObserver((entries) => {
 	for (const e of entries)
 		if (e.isIntersecting) {
@@ -104,7 +104,7 @@ function choice(label, key, values) {
 	}}, values.map(([value, text]) => option(value, text, filters[key]))));
 }
 
-/* From the matrix: the cells of one place. */
+/* Shows the cells of one entry of the matrix. */
 function showCells(wanted) {
 	Object.assign(filters, {tracer: "", show: "all"}, wanted);
 	for (const key of Object.keys(filters)) {
@@ -121,7 +121,7 @@ function showCells(wanted) {
 		first.button.focus({preventScroll: true});
 }
 
-/* Opens a cell from elsewhere on the page. */
+/* Opens a cell from another part of the page. */
 function goToCell(r) {
 	if (r.row.hidden)
 		showCells({workload: "", fault: ""});
@@ -130,7 +130,7 @@ function goToCell(r) {
 	r.button.focus({preventScroll: true});
 }
 
-/* 'now': unpacked whether or not somebody sees them, for a print. */
+/* 'now': unpack even if not visible, for printing. */
 async function openAll(open, now) {
 	for (const r of rows_of_cells)
 		if (!r.row.hidden) {
@@ -149,7 +149,7 @@ function drawCells() {
 	rows_of_cells = run.cells.map((c) => cellRow(c, heads.length));
 	fill("cells", el("h2", {id: "cells-title"}, "Cells"),
 		el("p.muted", null, "In the order of the plan, or by a column. ",
-			run.timed ? "Open a cell for its attempts." : ["Victims are shown here; no detector was told. Open a cell for what was ",
+			run.timed ? "Open a cell for its attempts." : ["Victims are shown here; detectors did not know them. Open a cell for what was ",
 			"measured on each server, when the fault acted, and what each verdict rests on."]),
 		el("div.choices", null, run.timed ? null : choice("Fault", "fault", names("fault")),
 			choice("Workload", "workload", names("workload")),

@@ -1,15 +1,15 @@
 "use strict";
-/* A chart of one metric: a line a server over time, the victim's marked, the time of the fault shaded. Next to it the same
- * values as a table, on demand. */
+/* A chart of one metric: a line per server over time, the victim's marked, the time of the fault shaded; next to it
+the values as a table, on demand. */
 
-/* What is shown of calls and messages. */
+/* Measures of calls and messages. */
 const measures = [
 	{name: "mean", label: "mean service time", unit: "s", of: (c, i) => c[1][i] ? c[2][i] / c[1][i] : null},
 	{name: "max", label: "longest service time", unit: "s", of: (c, i) => c[3][i]},
 	{name: "count", label: "events a second", unit: "", of: (c, i) => c[1][i]},
 	{name: "bytes", label: "bytes a second", unit: "B", of: (c, i) => c[4][i]},
 ];
-/* What is shown of readings, which have their own units: over a server's devices, or its clients. */
+/* Measures of readings, which have their own units: over a server's devices or clients. */
 const readingMeasures = [
 	{name: "total", label: "total", of: (c, i) => c[2][i]},
 	{name: "mean", label: "mean of its devices or clients", of: (c, i) => c[1][i] ? c[2][i] / c[1][i] : null},
@@ -17,7 +17,7 @@ const readingMeasures = [
 ];
 const shortUnits = {bytes: "B", "bytes/s": "B/s"};
 const dashes = [[], [7, 3], [2, 3], [9, 3, 2, 3]];
-const charts = new Set(); /* those on the page, to be drawn anew when the colours change */
+const charts = new Set(); /* charts on the page, redrawn when the colours change */
 
 /* The metric's definition; an unknown metric is treated as a service time. */
 function metricNamed(name) {
@@ -31,7 +31,7 @@ function measuresOf(name) {
 		unit: own(shortUnits, metric.unit) || metric.unit}));
 }
 
-/* Colours of the current theme, as the style sheet has them. */
+/* Colours of the current theme, from the style sheet. */
 function colour(name) {
 	return getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim();
 }
@@ -41,7 +41,7 @@ function lineStyle(index, is_victim, n_victims_before) {
 		: {stroke: "line" + index % 4, dash: dashes[Math.floor(index / 4) % 4], width: 1.4};
 }
 
-/* A line a server, the victims' marked: [{server, victim, values, style}]. */
+/* A line per server, the victims' marked: [{server, victim, values, style}]. */
 function linesOf(servers, victims, values) {
 	let peers = 0, marked = 0;
 
@@ -52,7 +52,7 @@ function linesOf(servers, victims, values) {
 	});
 }
 
-/* {seconds, lines}: one value a second, null where nothing was measured. */
+/* {seconds, lines}: one value per second, null if not measured. */
 function chartData(samples, metric, measure, attempt, victims) {
 	const n = attempt.seconds || 0;
 	const lines = linesOf(run.servers.length ? run.servers : Object.keys(samples[metric]), victims, (server) => {
@@ -114,7 +114,7 @@ function chartText(data, window_, unit, factor, title) {
 	return title + ". Medians: " + said.join("; ") + ".";
 }
 
-/* The same in short, for those who see it: the victims, and the middle of the others. */
+/* The same in short for the visible caption: the victims, and the median of the others. */
 function chartCaption(data, window_, unit, factor, title) {
 	const inside = (t) => !window_ || (t >= window_.shown_from && t < window_.shown_to);
 	const middle = (rows) => median(rows.flatMap((l) => l.values.filter((_, t) => inside(t))));
@@ -129,7 +129,7 @@ function chartCaption(data, window_, unit, factor, title) {
 	return title + ". " + (said.length ? "Median" + (window_ ? " during the fault" : "") + ": " + said.join("; ") + "." : "");
 }
 
-/* When detectors that look at measurements first indicted a server: [{detector, server, at}]. */
+/* When detectors that use measurements first indicted a server: [{detector, server, at}]. */
 function indictments(verdicts) {
 	return verdicts.filter((v) => run.real.includes(v.detector) && v.metric === "any" &&
 		v.verdict.time_s).flatMap((v) =>
@@ -237,7 +237,7 @@ function apart(samples, metric, attempt, victims, window_) {
 	return victim && peers ? Math.max(victim / peers, peers / victim) : 1;
 }
 
-/* Metrics that tell of a resource, for verdicts that do not name theirs. */
+/* Metrics of a resource, for verdicts that do not name theirs. */
 const resource_metrics = {
 	disk: ["disk_busy_s", "disk_queue_s", "dwrite", "dread"], storage: ["dwrite", "dread"], cpu: ["cpu_busy_s", "cpu_pressure_s"],
 	memory: ["memory_available_bytes"], network: ["nsread", "ncread", "nsbulk", "ncbulk"], "network/hog": ["nic_received_bytes", "nic_sent_bytes"],
@@ -245,8 +245,8 @@ const resource_metrics = {
 	"network/send-loss": ["tcp_retransmitted_segments", "client_tcp_out_of_order_segments"],
 };
 
-/* The metric to show first: the one that a verdict rests on, rather of a right verdict than of a wrong one, of an accusation than of
- * silence; else one of the fault's resource; else that in which the victims stand out most. */
+/* The metric to show first: that of a verdict, preferably of a right one and of an accusation; otherwise one of the
+ * fault's resource; otherwise the one in which the victims stand out most. */
 function firstMetric(samples, verdicts, attempt, cell) {
 	const victims = cell.victims, times = Object.keys(samples).filter((m) => metricNamed(m).service_time);
 	const names = times.length ? times : Object.keys(samples), window_ = faultWindow(attempt, victims);
@@ -278,7 +278,7 @@ function firstMetric(samples, verdicts, attempt, cell) {
 	return out[0] > 1 ? out[1] : many[1];
 }
 
-/* A figure with its choices; there is at least one metric in 'samples'. 'id' is unique in the page. */
+/* A figure with its controls; 'samples' has at least one metric. 'id' is unique in the page. */
 function chart(id, samples, verdicts, attempt, cell) {
 	const victims = cell.victims, names = metricsIn(samples);
 	const state = {metric: firstMetric(samples, verdicts, attempt, cell), log: false, hidden: new Set()};
@@ -349,7 +349,7 @@ function chart(id, samples, verdicts, attempt, cell) {
 	const measureSelect = el("select", {onchange: choose((t) => {
 		state.measure = measuresOf(state.metric).find((m) => m.name === t.value);
 	})});
-	/* The chosen measure is kept when the metric changes to one of the same kind. */
+	/* The chosen measure is kept if the new metric is of the same kind. */
 	const offer = (same) => {
 		const all = measuresOf(state.metric);
 
@@ -377,7 +377,7 @@ function chart(id, samples, verdicts, attempt, cell) {
 			saving(id + " measurements", place, shown_rows)),
 		keys, place, readout, heat, caption, table);
 
-	/* Another metric, from elsewhere in the cell. */
+	/* Selects another metric, from another part of the cell. */
 	figure.show = (name) => {
 		metricSelect.value = name;
 		metricSelect.dispatchEvent(new Event("change"));
@@ -392,7 +392,7 @@ function windowText(w) {
 		" to " + duration(w.to);
 }
 
-/* Draws the charts that were just added to the page, or all of them. */
+/* Draws the charts just added to the page, or all. */
 function drawCharts(within) {
 	for (const place of charts) {
 		if (!place.isConnected)

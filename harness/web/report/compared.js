@@ -1,5 +1,5 @@
 "use strict";
-/* Runs compared: what 'culprit table A B' prints, with the rates of every run side by side. */
+/* Compared runs: the output of 'culprit table A B', with the rates of all runs side by side. */
 
 function comparedTotals(d) {
 	const names = [...new Set(d.detectors.map((r) => r.detector))];
@@ -16,7 +16,7 @@ function comparedTotals(d) {
 			}))));
 }
 
-/* Each comparison as a line between two rates; those that differ stand out. */
+/* Each comparison as a line between two rates; different ones are emphasised. */
 function comparedPlot(d) {
 	const rows = d.comparisons.filter((c) => c.fault !== null || c.what === "false alarm").filter((c) => c.what !== "wrong server" || c.differs);
 	const name = (c) => c.detector + ", " + (c.fault === null ? "controls" : c.fault) + (c.what === "right server" ? "" : ", " + c.what) +
@@ -51,7 +51,7 @@ function drawCompared() {
 	document.getElementById("compared").hidden = document.getElementById("nav-compared").hidden = false;
 	document.getElementById("compared").setAttribute("aria-labelledby", "compared-title");
 	fill("compared", el("h2", {id: "compared-title"}, "Compared"),
-		el("p.muted", null, "This report is of ", el("b", null, d.runs[0].run), "; beside it: ", d.runs.slice(1).map((r) => r.run + " (" + r.cells.confirmed + " of " +
+		el("p.muted", null, "This report is of ", el("b", null, d.runs[0].run), "; compared with: ", d.runs.slice(1).map((r) => r.run + " (" + r.cells.confirmed + " of " +
 			plural(r.cells.planned, "cell") + " confirmed)").join(", "), "."),
 		comparedTotals(d), d.comparisons.length ? comparedPlot(d) : null);
 	drawPlots(document.getElementById("compared"));

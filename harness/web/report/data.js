@@ -1,5 +1,5 @@
 "use strict";
-/* The run: the joined index of the page; the details of each attempt are unpacked on demand. */
+/* The run: the page's index; the details of each attempt are unpacked on demand. */
 
 const run = JSON.parse(document.getElementById("index").textContent);
 
@@ -33,7 +33,8 @@ function judged(indicted, abstain, victims) {
 	return {kind: "quiet", mark: "✓", text: "quiet", wrong: false};
 }
 
-/* What a detector said of a cell: {indicted, abstain, at: {server: seconds}, severity: {server: 1 is the limit}, or null}. */
+/* A detector's verdict on a cell: {indicted, abstain, at: {server: seconds}, severity: {server: 1
+ * is the limit}, or null}. */
 function saying(all) {
 	const any = all.filter((v) => v.metric === "any"), said = any.length ? any : all;
 	const indicted = [...new Set(said.flatMap((v) => v.indicted || []))], at = Object.create(null);
@@ -54,15 +55,15 @@ function saying(all) {
 	return {indicted, abstain: said.every((v) => v.abstain), at, severity};
 }
 
-/* Adds to each cell: victims, attempts (in order), confirmed (the attempt that counts, or undefined), results {detector: judged},
- * said {detector: saying}. */
+/* Adds to each cell: victims, attempts (in order), confirmed (the valid attempt, or undefined), results {detector: judged},
+ * said {detector: verdict}. */
 function joinRun() {
 	const cells = new Map(), attempts = new Map();
 
 	for (const c of run.cells) {
 		c.victims = parsed(c.victims) || [];
 		c.attempts = [];
-		c.results = Object.create(null); /* a detector's name may be that of an inherited member */
+		c.results = Object.create(null); /* a detector may have the name of an inherited member */
 		c.said = Object.create(null);
 		cells.set(c.number, c);
 	}
@@ -103,7 +104,7 @@ function joinRun() {
 	run.timed = run.table.measure === "runtime";
 }
 
-/* A cell's outcome in a word. */
+/* A cell's outcome in one word. */
 function outcome(c) {
 	if (c.confirmed)
 		return "confirmed";
@@ -114,7 +115,8 @@ function outcome(c) {
 
 const blocks = new Map();
 
-/* Clients of verdicts that were recorded with their aliases: numbered as they first come in the events. */
+/* Clients of verdicts that were recorded with aliases: numbered by first occurrence in the
+ * events. */
 function nameClients(v, names) {
 	if (typeof v === "string")
 		return names.get(v) || v;
@@ -134,7 +136,7 @@ function withClients(data) {
 	return data;
 }
 
-/* The rest of an attempt: {detail, samples, events, verdicts, files}; see page.h. */
+/* The details of an attempt: {detail, samples, events, verdicts, files}; see page.h. */
 async function block(id) {
 	if (!blocks.has(id)) {
 		const coded = document.getElementById("attempt-" + id);

@@ -1,10 +1,10 @@
 "use strict";
-/* How TP grows with a fault's strength, where faults come in several: a plot a fault, with a line a detector over all
- * workloads, and the same with each workload's figures as a table. */
+/* How TP grows with a fault's strength, for faults with several strengths: a plot per fault, with a line per detector over
+ * all workloads, and the figures of each workload as a table. */
 
 const dose_plot = {width: 260, height: 150, left: 30, right: 10, top: 8, bottom: 22};
 
-/* One detector's line: its rate at each strength with the exact interval, strengths at equal distances. */
+/* One detector's line: its rate and exact interval at each strength; strengths are equidistant. */
 function doseLine(sweep, k, n_lines) {
 	const p = dose_plot, n = sweep.strengths.length;
 	const x = (i) => p.left + (p.width - p.left - p.right) * (i + 0.5) / n + (k - (n_lines - 1) / 2) * 5;
@@ -66,7 +66,7 @@ function drawDoses() {
 	fill("doses", el("h2", {id: "doses-title"}, "Strength"),
 		el("p.muted", null, "Share of faulty cells in which every victim is indicted (TP), over all workloads, by the strength of the " +
 			"fault, with exact 95 % intervals. Found from: the smallest strength from which on TP is at least " + run.doses.level +
-			"; surely: from which on the lower end of its interval is."),
+			"; surely: the same for the lower end of its interval."),
 		el("p.keys", null, of(faults[0]).map((s, k) => el("span.dose-key.l" + k % 4, null, s.detector))),
 		el("div.small-multiples", null, faults.map((f) => doseFigure(of(f)))),
 		faults.map((f) => doseTable(f, of(f))));

@@ -1,5 +1,6 @@
 "use strict";
-/* What the fleet detector found: head line, table of findings, a plot for each of the worst members. */
+/* The fleet detector's findings: head line, table of findings, a plot for each of the worst
+ * members. */
 
 const fleet = JSON.parse(document.getElementById("index").textContent);
 const unix = fleet.clock === "unix";
@@ -38,7 +39,7 @@ function whom(f) {
 	return f.member !== undefined ? f.member : f.group;
 }
 
-/* A long path may be broken behind its slashes. */
+/* A long path may wrap after its slashes. */
 function path(name) {
 	return name.split(/(?<=\/)/).flatMap((part, i) => i ? [el("wbr"), part] : [part]);
 }
@@ -56,9 +57,9 @@ function drawHead() {
 				? "1 in " + Math.round(1 / options.false_alarms).toLocaleString("en") : String(options.false_alarms),
 			" series and weeks; least ratio ", number(options.least), "."),
 		el("div.tiles", null, tile(s.shift, "lasting", "off for most of the time since a time"),
-			tile(s.bursts, "in bursts", "off again and again, for short times"),
+			tile(s.bursts, "in bursts", "off repeatedly, for short times"),
 			tile(s.group, plural(s.group, "whole group").replace(/^\S+ /, ""), "a group against the other groups"),
-			tile(s.class, s.class === 1 ? "class" : "classes", "members of many groups that differ alike"),
+			tile(s.class, s.class === 1 ? "class" : "classes", "members of many groups that differ in the same way"),
 			tile(s.judged, "members judged", s.judged < s.members ? "of " + s.members.toLocaleString("en") +
 				(s.left_out ? "; " + s.left_out.toLocaleString("en") + " left out" : "") +
 				(s.judged + s.left_out < s.members ? "; the others have too few peers or samples" : "") : "all of them")));
@@ -84,7 +85,7 @@ function findingColumns() {
 	];
 }
 
-/* The table of 'columns', sorted by the head that is pressed. */
+/* The table of 'columns', sorted by the clicked head. */
 function sortableFindings(caption, columns, rows, sorted) {
 	const body = el("tbody"), heads = columns.map(([name, numeric], i) => el(numeric ? "th.num" : "th", {scope: "col"},
 		el("button.sort", {type: "button", onclick: () => sort(i)}, name)));
@@ -116,16 +117,17 @@ function drawFindings() {
 	const left_out = fleet.summary.findings - rows.length;
 
 	fill("findings", el("h2", {id: "findings-title"}, "Findings"),
-		rows.length ? sortableFindings("Who differs from its peers. Severity 1 is the limit." + (unix ? " Times are UTC." : ""),
+		rows.length ? sortableFindings("Members that differ from their peers. Severity 1 is the limit." + (unix ? " Times are UTC." : ""),
 			findingColumns(), rows, 0)
-			: el("p", null, "Nobody differs from its peers by more than the limits below", fleet.summary.partial ? ", in partial data." : "."),
-		left_out > 0 ? el("p.muted", null, "The ", plural(left_out, "finding"), " of least severity are left out here; ",
+			: el("p", null, "No member differs from its peers by more than the limits below", fleet.summary.partial ? ", in partial data." : "."),
+		left_out > 0 ? el("p.muted", null, "The ", plural(left_out, "finding"), " of least severity are omitted here;  ",
 			el("code", null, "culprit diagnose --json"), " lists all.") : null,
 		fleet.summary.group ? el("p.muted", null, "A whole group differs from the other groups; none of its members is accused.") : null,
-		fleet.summary.class ? el("p.muted", null, "A class is many members of many groups that differ alike, as another model or role does.") : null);
+		fleet.summary.class ? el("p.muted", null, "A class is many members of many groups that differ in the same way, such as another model or role.") : null);
 }
 
-/* Where each of the equal parts of the time begins on the axis, in parts; long times without any sample are narrow. */
+/* Where each of the equal parts of the time begins on the axis; long times without samples are
+ * narrow. */
 function axisParts(traces) {
 	const n = traces[0].values.length, has = (i) => traces.some((t) => t.values[i] !== null), at = [0], gaps = [];
 
@@ -142,7 +144,7 @@ function axisParts(traces) {
 	return {at, gaps, inGap: (part) => gaps.some(([from, to]) => part > from && part < to)};
 }
 
-/* As scale(), of times on that axis; with place(part) of the parts themselves. */
+/* Like scale(), for times on that axis; place(part) maps the parts themselves. */
 function timeScale(parts, from_s, to_s, left, right) {
 	const n = parts.at.length - 1, place = (part) => left + (right - left) * part / parts.at[n];
 	const partOf = (t) => {
@@ -154,7 +156,8 @@ function timeScale(parts, from_s, to_s, left, right) {
 	return Object.assign((t) => place(partOf(t)), {low: from_s, high: to_s, place, partOf});
 }
 
-/* The ratio of one member or group to its peers over time: a line at 1, a member's limit, and the findings shaded. */
+/* The ratio of one member or group to its peers over time: a line at 1, a member's limit, and its
+ * findings shaded. */
 function tracePlot(t, parts) {
 	const values = [...t.values, ...t.peaks].filter((v) => v !== null && v > 0), span = fleet.to_s - fleet.from_s;
 	const low = Math.min(.8, ...values, .98 / (t.limit || 1)), high = Math.max(1.25, ...values, 1.02 * (t.limit || 1));
@@ -213,7 +216,7 @@ function drawMembers() {
 		el("div.plot-grid", null, others.map(card)));
 
 	more.addEventListener("toggle", () => drawPlots(more));
-	fill("members", title, el("p.muted", null, "Ratio of a member to its peers, or of a group's median to the other groups', as means over equal parts of the time, and thinly the worst of each part; above 1 is worse. ",
+	fill("members", title, el("p.muted", null, "Ratio of a member to its peers, or of a group's median to the other groups', as means over equal parts of the time, with the worst of each part as a thin line; above 1 is worse. ",
 		parts.gaps.length ? "Grey: a long time without samples, drawn narrow. " : "",
 		"Dashed: the ratio that a member's lasting difference must exceed. Shaded: the time of its findings."),
 	unseen ? el("p.muted", null, plural(unseen, "finding"), unseen === 1 ? " has" : " have", " no plot: only the worst ",

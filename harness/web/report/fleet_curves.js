@@ -23,7 +23,7 @@ function rankingPlot() {
 
 function drawRanking() {
 	fill("ranking", el("h2", {id: "ranking-title"}, "Ranking"),
-		el("p.muted", null, "Severity of every judged member by its rank. Healthy members fall off evenly; a step in front of them is a good sign that the limit parts two kinds of members."),
+		el("p.muted", null, "Severity of every judged member by its rank. Healthy members form a smooth curve; a step before it shows that the limit separates two kinds of members."),
 		fleet.curve.some(([, s]) => s > 0) ? el("figure.card", null, rankingPlot()) : el("p", null, "No member could be ranked."),
 		fold("The worst " + fleet.ranking.length + " as a table", {}, grid("Members by severity", ["rank", "member", "metric", "severity",
 			"times its peers"], fleet.ranking.map((r) => [String(r.rank), path(r.member), r.metric, number(r.severity), number(r.effect)]),

@@ -14,11 +14,11 @@ function drawWindows() {
 				w.judged ? String(w.findings) : "-", w.reason || ""]), {numeric: [2]})));
 }
 
-const worse_words = {more: "more is worse", less: "less is worse", load: "load: excuses, accuses nobody", none: "not looked at"};
+const worse_words = {more: "more is worse", less: "less is worse", load: "load: explains differences, accuses nobody", none: "not judged"};
 
 function drawMetrics() {
 	fill("metrics", el("h2", {id: "metrics-title"}, "Metrics and limits"),
-		grid("Dispersion: by what factor healthy peers typically differ for good. Limit: the factor that a lasting difference must exceed.",
+		grid("Dispersion: the factor by which healthy peers typically differ permanently. Limit: the factor that a lasting difference must exceed.",
 			["metric", "meaning", "median", "dispersion", "limit", "step", "samples"], fleet.metrics.map((m) => [path(m.name),
 				worse_words[m.worse] + ", " + m.kind + (m.per ? " per " + m.per : "") + (m.guessed ? " (guessed from its name)" : ""),
 				digits(m.median, 4) + (m.unit ? " " + m.unit : ""), m.judged ? number(m.dispersion) : "-", m.judged ? number(m.limit) : "-",

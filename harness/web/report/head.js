@@ -1,5 +1,5 @@
 "use strict";
-/* The head of the page: what was run, when, on which hosts, and how many cells count. */
+/* The head of the page: the run, its time and hosts, and how many cells count. */
 
 function tile(number, of, label, note) {
 	return el("div.tile", null, el("span.number", null, String(number), of === null ? null : el("small", null,
@@ -7,7 +7,7 @@ function tile(number, of, label, note) {
 		el("span.label", null, label), note ? el("span.note", null, note) : null);
 }
 
-/* 'rate' is null where none applies; its own rate is null where there is no cell of the kind. */
+/* 'rate' is null if none applies; its own rate is null if there is no such cell. */
 function totalCell(rate, n, high_is_good) {
 	return hasRate(rate) ? heatCell(rate, n, high_is_good, null) : emptyCell(rate ? "no such cell" : "does not apply");
 }
@@ -20,23 +20,23 @@ function delayText(delay) {
 		delay.early ? el("span.ci", null, delay.early + " before the onset") : null];
 }
 
-/* What so few cells are good for, as 'culprit table' says it. */
+/* The conclusions that so few cells allow, in the words of 'culprit table'. */
 function powerText(p) {
-	return plural(p.faulty, "faulty cell") + " are few: to tell a detector that is right in " + (p.rate === 1 ? "all" : p.rate.toFixed(2)) +
-		" of them from one that never is takes " + p.faulty_needed + " (with a probability of 80 %). " + (p.controls ? "The " +
+	return plural(p.faulty, "faulty cell") + " are few: a detector that is right in " + (p.rate === 1 ? "all" : p.rate.toFixed(2)) +
+		" of them needs " + p.faulty_needed + " to be distinguished from one that never is (with a probability of 80 %). " + (p.controls ? "The " +
 		plural(p.controls, "control") + " leave a rate of false alarms of up to " + p.false_alarm_up_to.toFixed(2) + " possible (95 %); " +
 		p.controls_needed + " without one would leave no more than 0.05." : "");
 }
 
 /* Rates over all cells, as in the first table of 'culprit table': fault detected, right server, right resource. */
 function totalsTable() {
-	/* A column in which no detector has a figure is left out. */
-	const columns = [["faulty", "detected", "detected", "faulty cells in which anybody is indicted"],
+	/* Omits a column in which no detector has a figure. */
+	const columns = [["faulty", "detected", "detected", "faulty cells in which any server is indicted"],
 		["faulty", "right_server", "right server", "faulty cells in which every victim is indicted (TP)"],
 		["faulty", "wrong_server", "wrong server", "faulty cells in which a healthy server is indicted"],
-		["controls", "false_alarm", "false alarm", "controls in which anybody is indicted"],
+		["controls", "false_alarm", "false alarm", "controls in which any server is indicted"],
 		["faulty", "resource", "resource", "faulty cells in which victim and resource are named"],
-		["faulty", "cause", "cause", "faulty cells in which victim, resource and what is wrong with it are named"]]
+		["faulty", "cause", "cause", "faulty cells in which victim, resource and cause are named"]]
 		.filter(([part, key]) => run.totals.some((t) => t[part] && hasRate(t[part][key])));
 	const order = run.table.summary.comparisons || [];
 	const than = (d, how) => order.flatMap((c) => c.detector === d &&
@@ -49,7 +49,7 @@ function totalsTable() {
 			below.join(", ") : ""].filter(Boolean).join("; ");
 
 		return el("li", null, el("b", null, d), [differs ? " names the right server " + differs : "", same.length ?
-			" is not told from " + same.join(", ") + " by these cells" + (differs ? "" : ", as to the right server") : ""]
+			" cannot be distinguished from " + same.join(", ") + " by these cells" + (differs ? "" : " (right server)") : ""]
 			.filter(Boolean).join(";"), ".");
 	});
 	const power = run.table.summary.power;
@@ -75,7 +75,7 @@ function totalsTable() {
 		})))), order.length && said.length ? el("ul.plain", null, said) : null, power ? el("p.muted.power", null, powerText(power)) : null];
 }
 
-/* Null detectors are folded away until somebody asks for them. */
+/* Null detectors are hidden until requested. */
 function drawNulls() {
 	const names = run.detectors.filter((d) => !run.real.includes(d));
 	const show = (shown) => {
@@ -103,7 +103,7 @@ function clockNote() {
 	return offsets.length ? "clocks within " + duration(worst) : "clock offsets not recorded";
 }
 
-/* What of the plan is here, if the run is a shard or made of shards. */
+/* The part of the plan in this run, if it is a shard or made of shards. */
 function shardNote() {
 	const first = run.shards[0] || {}, all = first.cells - first.training;
 	const here = run.shards.map((s) => s.index + "/" + s.of).join(", ");
@@ -137,15 +137,15 @@ function drawHead() {
 		facts.tracer_replaced ? el("p", null, el("b", null, "Note: "), facts.tracer_replaced, ".") : null,
 		el("div.tiles", null,
 			tile(tally.confirmed, tally.planned, "cells confirmed", training ? training +
-				" of them training" : "none is training"),
+				" of them training" : "without training cells"),
 			tile(skipped, null, "cells skipped", skipped ? "reasons below" : null),
 			tile(tally.attempts.invalid, null, "attempts invalid",
-				tally.attempts.invalid ? "reasons below" : "none had to be tried again"),
+				tally.attempts.invalid ? "reasons below" : "no retries"),
 			tile(tally.attempts.error, null, "attempts in error", null),
 			tile(role("server") || run.servers.length, null, "servers",
 				hosts.length ? plural(role("client"), "client") + "; " + clockNote() : "hosts not recorded")),
 		run.totals.length && !run.real.length ? el("p", null, "Only null detectors have judged this run.") : null,
 		run.totals.length ? [totalsTable(), nullsButton()] : run.timed ? el("p", null,
-			"It measures run times; see the overhead of tracing below.") : el("p", null,
+			"It measures run times: see the overhead of tracing below.") : el("p", null,
 			"No detector has judged this run."));
 }

@@ -35,7 +35,8 @@ window.addEventListener("resize", () => {
 	}, 100);
 });
 
-/* #cell-12 opens that cell; #all opens every one; #print unpacks them as well, for a print that holds everything. */
+/* #cell-12 opens that cell; #all opens all cells; #print also unpacks them, for a complete
+ * printout. */
 async function followFragment() {
 	const r = rows_of_cells.find((x) => "#" + x.button.id === location.hash);
 

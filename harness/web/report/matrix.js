@@ -1,14 +1,14 @@
 "use strict";
-/* The matrix: one row per fault, workload and metric; for each detector how often the victim was named (TP) and how often a
- * healthy server was (FP), with counts and exact intervals. Colour repeats what the numbers say. */
+/* The matrix: one row per fault, workload and metric; for each detector the rate of named victims (TP) and of named healthy
+ * servers (FP), with counts and exact intervals. Colour repeats the numbers. */
 
-const other_axes = ["tracer"]; /* of a score, besides detector, fault, workload and metric, where a run has them */
+const other_axes = ["tracer"]; /* further axes of scores in some runs */
 
 function axisOf(score) {
 	return other_axes.filter((a) => score[a] !== undefined && score[a] !== null).map((a) => score[a]).join(", ");
 }
 
-/* 0 .. 8: from all wrong to all right. */
+/* 0 .. 8: from completely wrong to completely right. */
 function step(rate, high_is_good) {
 	return Math.round(8 * (high_is_good ? rate : 1 - rate));
 }
@@ -36,7 +36,8 @@ function rateCell(score, which, name, real) {
 	return cell;
 }
 
-/* Rows of the matrix: {fault, workload, axis, metric}, in the table's order. Metrics without verdicts are left out. */
+/* Rows of the matrix: {fault, workload, axis, metric}, in table order. Metrics without verdicts
+ * are omitted. */
 function matrixRows(by_metric) {
 	const rows = new Map();
 
@@ -76,7 +77,7 @@ function matrixHead(detectors) {
 			el(i >= real ? "th.which.null" : "th.which", {scope: "col", id: "d" + i + "tp"}, el("abbr",
 				{title: "share of faulty cells in which every victim is indicted"}, "TP")),
 			el(i >= real ? "th.which.null" : "th.which", {scope: "col", id: "d" + i + "fp"}, el("abbr",
-				{title: "share of cells in which some healthy server is indicted"}, "FP"))])));
+				{title: "share of cells in which a healthy server is indicted"}, "FP"))])));
 }
 
 function matrixTable(by_metric) {

@@ -1,5 +1,6 @@
 "use strict";
-/* What tracing costs, where the run measured it: run times under each tracer over the untraced ones of the same blocks. */
+/* The cost of tracing, in runs that measure it: run times under each tracer against the untraced
+ * ones of the same blocks. */
 
 function percent(x) {
 	return (x > 0 ? "+" : "") + (Math.abs(x) < 10 ? x.toFixed(1) : x.toFixed(0)) + " %";

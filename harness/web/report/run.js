@@ -1,5 +1,5 @@
 "use strict";
-/* What was not scored and why; where the run comes from. */
+/* Cells and attempts without a score, with the reasons; the run's provenance. */
 
 function drawUnscored() {
 	const bad = run.attempts.filter((a) => a.outcome !== "confirmed");
@@ -47,7 +47,7 @@ function drawProvenance() {
 			["report", "made " + when(run.report.made_s * 1e9) + " by culprit " + run.report.culprit_version],
 			["detectors", detectors.map((d) => d.name + (d.params && Object.keys(d.params).length ? " (" +
 				flat(d.params) + ")" : "")).join(", ")],
-			["file system", facts.file_system ? fold("what its errors mean", {},
+			["file system", facts.file_system ? fold("meaning of its errors", {},
 				shown(parsed(facts.file_system), "file system")) : null],
 			...Object.entries(facts).filter(([k]) => !known.includes(k)).map(([k, v]) => [k, parsed(v) &&
 				typeof parsed(v) === "object" ? fold("show", {}, shown(parsed(v), word(k))) : v])]),
@@ -57,9 +57,9 @@ function drawProvenance() {
 			"aria-label": "Text of the scenario"}, facts.scenario_text)] : null,
 		el("p.muted", null, "Files of an attempt, with sizes and SHA-256, are listed in its cell. The inventory is kept in run.db and not shown here."));
 	fill("foot", el("p.muted", null, "Same figures: ", el("code", null, "culprit table RUN --format json"),
-		". Judged again: ", el("code", null, "culprit rescore RUN"),
+		". To judge again: ", el("code", null, "culprit rescore RUN"),
 		". Measurements have three digits here; all: ", el("code", null, "culprit query --samples RUN"), ". ", run.brief ?
-			"To keep this file below 10 MB, the largest values of readings and the gates that confirmed attempts passed are left out. " : null,
-		"Charts: uPlot 1.6.32 (MIT licence, in this file's source). Printing takes the cells that are open and were seen; ",
+			"To keep this file below 10 MB, the largest values of readings and the gates that confirmed attempts passed are omitted. " : null,
+		"Charts: uPlot 1.6.32 (MIT licence, in this file's source). Printing includes the cells that are open and were visible; ",
 		el("a", {href: "#print"}, "open all of them for a print"), "."));
 }

@@ -1,6 +1,6 @@
 "use strict";
-/* Charts of the whole run, made of its verdicts: who was accused and who was guilty, what thresholds cost and bring, how long it took,
- * and how the run went. */
+/* Charts of the whole run, from its verdicts: accused against guilty, ROC curves, delays, and the course of the run
+ * over time. */
 
 const nobody = "nobody";
 
@@ -68,8 +68,8 @@ function drawConfusion() {
 			onclick: () => save(new Blob([csvText(rows())], {type: "text/csv"}), fileName("accused against guilty " + state.detector, "csv"))}, "CSV"))), place);
 }
 
-/* Points of the curve: for every limit, the share of faulty cells in which each victim comes that far, and of all cells in which some
- * healthy server does. */
+/* Points of the curve: for every limit, the share of faulty cells in which every victim reaches it, and the share of all
+ * cells in which a healthy server does. */
 function rocOf(detector) {
 	const cells = judgedBy(detector).filter((c) => c.said[detector].severity || c.said[detector].abstain), faulty = cells.filter((c) => c.victims.length);
 	const least = (c) => Math.min(...c.victims.map((v) => own(c.said[detector].severity, v) ?? -1));
@@ -87,8 +87,8 @@ function drawRoc() {
 	const without = run.real.filter((d) => judgedBy(d).length && !curves.some((c) => c.detector === d));
 
 	if (!curves.length)
-		return el("figure.card", null, el("h3", null, "What limits cost and bring (ROC)"), el("p.muted", null,
-			"No verdict of this run says how far servers came towards the limit", run.scored.some((c) => c.victims.length) ? "" : ", and no cell has a fault", ". Judged anew they do, by detectors of this version: ",
+		return el("figure.card", null, el("h3", null, "ROC: true against false positives as the limit moves"), el("p.muted", null,
+			"No verdict of this run has the servers' distances to the limit", run.scored.some((c) => c.victims.length) ? "" : ", and no cell has a fault", ". Detectors of this version add them: ",
 			el("code", null, "culprit rescore " + shellWord(run.run) + " --save"), "."));
 	const marks = curves.map((c) => {
 		const all = judgedBy(c.detector), f = all.filter((x) => x.victims.length), kinds = (list, of) => list.filter((x) => of.includes(x.results[c.detector].kind)).length;
@@ -99,8 +99,8 @@ function drawRoc() {
 	const place = squarePlot("Victims found over healthy servers accused, as the limit moves. " + text, curves.map((c, k) => ({points: c.points, class: "l" + k % 4,
 		dash: dashes[k % 4], mark: marks[k]})), true, "cells in which a healthy server is accused", "faulty cells in which every victim is", false);
 
-	return card("h3", "What limits cost and bring (ROC)", ["As each detector's limit moves; dots: the verdicts as they were, at the limits that it has. ", plural(curves[0].faulty, "faulty cell"),
-		". ", without.length ? "Without a curve, since their verdicts do not say how far servers came: " + without.join(", ") + "." : null], place,
+	return card("h3", "ROC: true against false positives as the limit moves", ["As each detector's limit moves; dots: the actual verdicts, at the detector's own limit. ", plural(curves[0].faulty, "faulty cell"),
+		". ", without.length ? "Without a curve, because their verdicts lack the distances to the limit: " + without.join(", ") + "." : null], place,
 	() => [["detector", "limit", "wrong_share", "found_share"], ...curves.flatMap((c) => c.points.slice(1).map((p) => [c.detector, p[2], p[0], p[1]]))], keysOf(curves.map((c) => c.detector)));
 }
 
@@ -108,7 +108,8 @@ function keysOf(names) {
 	return el("p.keys", null, names.map((d, k) => el("span.dose-key.l" + k % 4, null, d)));
 }
 
-/* Seconds from the verified onset until the last victim was accused, of right verdicts that tell; before the onset: 0. */
+/* Seconds from the verified onset until the last victim was accused, for right verdicts with a
+ * time; 0 if before the onset. */
 function delaysOf(detector) {
 	return judgedBy(detector).filter((c) => c.victims.length && ["named", "both"].includes(c.results[detector].kind)).map((c) => {
 		const at = Math.max(...c.victims.map((v) => c.said[detector].at[v] ?? NaN)), a = c.confirmed;
@@ -125,7 +126,7 @@ function drawDelays() {
 		return null;
 	const most = Math.max(1, ...of.flatMap((x) => x.delays.map((d) => d.delay)));
 	const say = of.map((x) => x.detector + ": median " + duration(median(x.delays.map((d) => d.delay))) + ", " + x.delays.length + " of " + x.n + " faulty cells").join("; ");
-	const place = plotPlace("Share of faulty cells whose victims were accused by so many seconds after the onset. " + say, 300, (width, height) => {
+	const place = plotPlace("Share of faulty cells whose victims were accused, by seconds after the onset. " + say, 300, (width, height) => {
 		const box = {left: 44, right: width - 12, top: 8, bottom: height - 38}, x = scale(0, most * 1.03, box.left, box.right), y = scale(0, 1, box.bottom, box.top);
 
 		return [axes(x, y, box, roundSteps(0, most, Math.min(8, width / 60)), String, [0, .2, .4, .6, .8, 1], String),
@@ -142,7 +143,7 @@ function drawDelays() {
 		() => [["detector", "cell", "fault", "delay_s"], ...of.flatMap((x) => x.delays.map((d) => [x.detector, d.cell, d.fault, d.delay]))], keysOf(of.map((x) => x.detector)));
 }
 
-/* Worst of what the run's own detectors made of a cell. */
+/* The overall result of the run's own detectors for a cell. */
 function attemptClass(c, a) {
 	if (a.outcome !== "confirmed")
 		return "lost";
@@ -153,7 +154,7 @@ function attemptClass(c, a) {
 	return !said.length ? "unjudged" : said.every((d) => !c.results[d].wrong) ? "right" : said.some((d) => !c.results[d].wrong) ? "split" : "wrong";
 }
 
-const attempt_words = {right: "all detectors right", split: "some right", wrong: "all fell short", lost: "not counted", training: "training", unjudged: "not judged"};
+const attempt_words = {right: "all detectors right", split: "some right", wrong: "all wrong", lost: "not counted", training: "training", unjudged: "not judged"};
 
 function drawCourse() {
 	const of = run.cells.flatMap((c) => c.attempts.filter((a) => a.started_ns && a.ended_ns).map((a) => ({c, a, as: attemptClass(c, a)})));
@@ -162,7 +163,7 @@ function drawCourse() {
 		return null;
 	const from = Math.min(...of.map((x) => x.a.started_ns)) / 1e9, to = Math.max(...of.map((x) => x.a.ended_ns)) / 1e9;
 	const faults = [...new Set(run.cells.map((c) => c.fault))], tall = 22, used = Object.keys(attempt_words).filter((w) => of.some((x) => x.as === w));
-	const label = "The run over time, a row a fault: " + used.map((w) => attempt_words[w] + " " + of.filter((x) => x.as === w).length).join(", ");
+	const label = "The run over time, a row per fault: " + used.map((w) => attempt_words[w] + " " + of.filter((x) => x.as === w).length).join(", ");
 	const place = plotPlace(label, faults.length * tall + 26, (width, height) => {
 		const left = Math.min(130, width / 4), x = scale(from, to, left, width - 10), bottom = height - 22;
 
@@ -180,7 +181,7 @@ function drawCourse() {
 		if (row)
 			goToCell(row);
 	});
-	return card("h3", "The run over time", ["A bar an attempt, a row a fault, UTC; click one to open its cell."], place,
+	return card("h3", "The run over time", ["A bar per attempt, a row per fault, UTC; click a bar to open its cell."], place,
 		() => [["cell", "attempt", "fault", "workload", "began", "ended", "outcome", "verdicts"], ...of.map((r) => [r.c.number, r.a.number, r.c.fault, r.c.workload, when(r.a.started_ns),
 			when(r.a.ended_ns), r.a.outcome, attempt_words[r.as]])], el("p.keys", null, used.map((w) => el("span.attempt-key", null, svg("svg", {class: "swatch svg-plot", viewBox: "0 0 10 8",
 			"aria-hidden": "true"}, svg("rect", {class: "attempt-bar " + w, x: 0, y: 0, width: 10, height: 8})), attempt_words[w] + " (" + of.filter((x) => x.as === w).length + ")"))));

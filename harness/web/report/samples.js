@@ -1,7 +1,8 @@
 "use strict";
-/* The samples of an attempt, unpacked: numbers of three digits, as harness/cli/report.h has them. */
+/* The samples of an attempt, unpacked: numbers of three digits, in the format of
+ * harness/cli/report.h. */
 
-const numbers_seen = new Map(); /* as text a number is exact: 602 and "e-3" make 0.602 */
+const numbers_seen = new Map(); /* text keeps numbers exact: 602 and "e-3" make 0.602 */
 
 function unpackNumber(code) {
 	if (code < 2)
@@ -14,7 +15,8 @@ function unpackNumber(code) {
 	return numbers_seen.get(code);
 }
 
-/* {metric: {server: [[second], [count], [sum], [largest], [bytes]]}}; largest is null where it was left out. */
+/* {metric: {server: [[second], [count], [sum], [largest], [bytes]]}}; largest is null if it was
+ * omitted. */
 function unpackSamples(what, bytes) {
 	const half = bytes.length / 2, metrics = Object.create(null), n = what.seconds;
 	let at = 0;

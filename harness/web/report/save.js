@@ -1,5 +1,5 @@
 "use strict";
-/* Charts and tables as files: CSV of the values, PNG of what is seen. */
+/* Charts and tables as files: CSV of the values, PNG of the picture. */
 
 function fileName(name, ending) {
 	const text = (run.run + " " + name).replace(/[^A-Za-z0-9._-]+/g, "-").replace(/^[-.]+|-+$/g, "");
@@ -7,7 +7,7 @@ function fileName(name, ending) {
 	return (text || "chart").slice(0, 80) + "." + ending;
 }
 
-/* One field: quoted where it must be, and never a formula of a spreadsheet. */
+/* One field: quoted if necessary, and never a spreadsheet formula. */
 function csvField(v) {
 	if (v === null || v === undefined)
 		return "";
@@ -27,7 +27,7 @@ function save(blob, name) {
 	setTimeout(() => URL.revokeObjectURL(link.href), 10000);
 }
 
-/* An empty canvas in the page's background, with room for a title. */
+/* An empty canvas with the page's background and room for a title. */
 function sheet(width, height, title) {
 	const ratio = 2, canvas = el("canvas", {width: Math.round(width * ratio), height: Math.round((height + 26) * ratio)});
 	const context = canvas.getContext("2d");
@@ -70,7 +70,7 @@ const shape_paths = {
 	polyline: (p, n, e) => e.getAttribute("points").split(" ").forEach((xy, i) => p[i ? "lineTo" : "moveTo"](...xy.split(",").map(Number))),
 };
 
-/* One element of a plot; plots are made of these alone (plot.js). */
+/* Draws one element of a plot; plots consist only of these elements (plot.js). */
 function paint(c, e) {
 	const style = getComputedStyle(e), n = (name) => Number(e.getAttribute(name) || 0);
 	const turned = /rotate\(([-\d.]+) ([-\d.]+) ([-\d.]+)\)/.exec(e.getAttribute("transform") || "");
@@ -129,7 +129,7 @@ function saving(title, place, rows) {
 			onclick: () => picture(place, run.run + ": " + title).toBlob((b) => save(b, fileName(title, "png")))}, "PNG"));
 }
 
-/* A chart with its title ('heading': "h3"), what to look at, and its buttons. */
+/* A chart with its title ('heading': "h3"), an explanation, and its buttons. */
 function card(heading, title, text, place, rows, ...more) {
 	return el("figure.card", null, el("div.card-head", null, el(heading, null, title), saving(title, place, rows)), place,
 		el("figcaption", null, text), ...more);

@@ -1,7 +1,7 @@
 "use strict";
-/* Tables sorted by a column, by their heads. */
+/* Tables that are sorted by a column when its head is clicked. */
 
-/* What a cell is sorted by: its number if it begins with one, else its text. */
+/* The sort key of a cell: its number if it begins with one, otherwise its text. */
 function sortKey(text) {
 	const m = /^\s*([+-]?(?:\d[\d,]*)?\.?\d+(?:e[+-]?\d+)?)\s*(µs|ms|min|s|KiB|MiB|GiB|TiB|B)?\b/i.exec(text);
 	const unit = {"µs": 1e-6, ms: 1e-3, min: 60, KiB: 1024, MiB: 2 ** 20, GiB: 2 ** 30, TiB: 2 ** 40};
@@ -17,7 +17,8 @@ function sortOrder(a, b) {
 	return (x === null) - (y === null) || a.localeCompare(b);
 }
 
-/* Heads become buttons. 'rows' gives [{cells, move}] anew each time: cells' texts, and the elements that go with them. */
+/* Turns heads into buttons. 'rows' returns [{cells, move}] each time: the cells' texts, and the
+ * elements to move together. */
 function sortable(head, body, rows) {
 	const heads = [...head.cells];
 
@@ -39,7 +40,7 @@ function sortable(head, body, rows) {
 	});
 }
 
-/* A plain table: each row by itself. */
+/* A plain table, in which each row moves alone. */
 function sortableTable(table) {
 	const body = table.tBodies[0];
 

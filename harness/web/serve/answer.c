@@ -134,7 +134,7 @@ json_t *answer_query(struct query *q, const char *sql, enum view_chart chart, do
 	json_object_set_new(out, "rows", t.rows);
 	json_object_set_new(out, "more", json_boolean(rc > 0));
 	json_object_set_new(out, "problems", problems_of(q));
-	/* Nothing was recorded that the table could be made of: no rows, and why. */
+	/* The logs lack the data for the table: return no rows, and the reason. */
 	if (rc == -ENODATA)
 		json_array_append_new(json_object_get(out, "problems"), answer_text(e.text));
 	json_object_set_new(out, "seconds", json_real(clock_mono_s() - begun_s));
@@ -155,7 +155,7 @@ static int64_t moment_of(const json_t *row)
 	return llround(json_number_value(json_array_get(row, 0)) * 1e9);
 }
 
-/* Where the next page begins. */
+/* The position of the next page. */
 static json_t *next_of(const json_t *rows, const struct answer_events *page)
 {
 	size_t n = json_array_size(rows), same = 0;
@@ -176,7 +176,7 @@ static void drop_first(json_t *rows, uint64_t n)
 		json_array_remove(rows, 0);
 }
 
-/* One stretch of time; it has a page if it has as many events, or if it is the last one. */
+/* Reads one period of time; it has a page if it has enough events, or if it is the last one. */
 static json_t *stretch(const struct answer_source *source, const struct answer_events *page,
 	int64_t to_ns, bool last, bool *enough)
 {

@@ -5,7 +5,7 @@
  *     {"columns": ["t", "call", "calls/s"], "rows": [[0, "read", 12.5], ...], "more": false,
  *      "problems": ["..."], "seconds": 0.02}
  *
- * and {"error": "..."} where there is none.
+ * On an error: {"error": "..."}.
  */
 #ifndef CULPRIT_HARNESS_WEB_SERVE_ANSWER_H
 #define CULPRIT_HARNESS_WEB_SERVE_ANSWER_H
@@ -13,27 +13,27 @@
 #include "harness/web/serve/views.h"
 
 enum {
-	ANSWER_ROWS = 30000, /* of a chart: more is nothing that one could see */
+	ANSWER_ROWS = 30000, /* of a chart: more would not be visible */
 	ANSWER_TABLE_ROWS = 1000,
 	ANSWER_DOTS = 5000,
 	ANSWER_EVENTS = 500, /* of a page of events */
 };
 
-/* Runs the query and writes the answer. Dots are put together as long as there are more of them
- * than ANSWER_DOTS: their columns are then t, value, series and how many they are; 'dt' and 'dy'
- * are how far one reaches. New reference; never NULL. */
+/* Runs the query and writes the answer. If there are more than ANSWER_DOTS dots, they are merged:
+ * their columns are then t, value, series and count; 'dt' and 'dy' are the width and height of a
+ * dot. New reference; never NULL. */
 json_t *answer_query(struct query *q, const char *sql, enum view_chart chart, double span_s);
 
-/* A page of events in the order of their times: those from 'from_ns' on (as in struct query_focus),
- * without the first 'skip'. "next": {"from", "skip"}, or null at the end. 'extent': what there is;
- * 'spec' is asked for one stretch of time after the other, so that a page in the middle of ten
+/* A page of events sorted by time: events from 'from_ns' on (as in struct query_focus), without
+ * the first 'skip'. "next": {"from", "skip"}, or null at the end. 'extent': the range of the
+ * data. 'spec' is queried for one period after another, so that a page in the middle of ten
  * million events is read at once. */
 struct answer_events {
 	int64_t from_ns, to_ns;
 	uint64_t skip, limit;
-	double per_s; /* events in a second, roughly; it decides how long the first stretch is */
+	double per_s; /* approximate events per second; determines the first period's length */
 };
-/* Opens a query with this focus; the caller of answer_events closes it by 'close'. */
+/* Opens a query with this focus; answer_events' caller closes it with 'close'. */
 struct answer_source {
 	int (*open)(void *ctx, int64_t from_ns, int64_t to_ns, struct query **q, struct err *e);
 	void (*close)(void *ctx);

@@ -13,9 +13,9 @@ struct entry {
 };
 
 struct answer_cache {
-	pthread_mutex_t lock; /* of what follows */
+	pthread_mutex_t lock; /* protects the members below */
 	size_t bytes, bytes_max;
-	struct entry *entries; /* the one that was asked for last is last */
+	struct entry *entries; /* the most recently used is last */
 	size_t n;
 };
 

@@ -1,15 +1,16 @@
 "use strict";
-/* What the page knows, and how it asks the program. Text from a log becomes text nodes, never markup. */
+/* The page's state, and its requests to the program. Text from a log becomes text nodes, never
+ * markup. */
 
 const CLASSES = ["read", "write", "copy", "open", "close", "poll", "sync", "other"];
 const byId = (id) => document.getElementById(id);
 const token = new URLSearchParams(location.search).get("token") || "";
 
-/* state: as /state says. chosen: what the address behind # says; times in ns, as texts. */
+/* state: the answer of /state. chosen: decoded from the address after #; times in ns, as texts. */
 const app = {state: null, chosen: {}, tab: "charts"};
 const KEYS = ["attempt", "from", "to", "last", "node", "call", "thread", "path", "id", "failed", "other", "tab"];
 
-/* An answer of the program; an Error with its words where there is none. */
+/* An answer of the program; throws an Error with its message if there is none. */
 async function ask(path, parameters, options) {
 	const q = new URLSearchParams({token});
 
@@ -38,7 +39,7 @@ async function ask(path, parameters, options) {
 	return value;
 }
 
-/* The filters as the program takes them. */
+/* The filters in the form for the program. */
 function focus() {
 	const c = app.chosen, out = {attempt: attempt() || "", node: c.node, thread: c.thread, path: c.path, id: c.id, failed: c.failed ? 1 : ""};
 
@@ -56,7 +57,8 @@ function focus() {
 
 const LASTS = [["30", "30 s"], ["60", "1 min"], ["300", "5 min"], ["1800", "30 min"], ["0", "all"]];
 
-/* The last seconds of what continues, [from, to] in ns: as chosen, else LAST_S. NULL: all of it is shown. */
+/* The last seconds of a growing session, [from, to] in ns: as chosen, otherwise LAST_S. NULL:
+ * show everything. */
 const LAST_S = 300;
 
 function recent() {
@@ -69,7 +71,7 @@ function attempt() {
 	return Number(app.chosen.attempt) || app.state.attempt;
 }
 
-/* [from, to] in seconds: what the charts show. */
+/* [from, to] in seconds: the range of the charts. */
 function shown() {
 	const c = app.chosen, x = app.state.extent;
 
@@ -101,7 +103,7 @@ function readAddress() {
 	app.tab = app.chosen.tab || "charts";
 }
 
-/* Changes what is chosen; the browser's Back undoes it. */
+/* Changes the selection; the browser's Back button undoes it. */
 function choose(changes) {
 	const c = {...app.chosen, ...changes}, q = new URLSearchParams();
 

@@ -1,9 +1,9 @@
 "use strict";
-/* Rows of an answer as what a chart draws: series over slots of time. */
+/* Converts rows of an answer to chart data: series over slots of time. */
 
 const SERIES_MAX = 10, ROWS_MAX = 24;
 
-/* The shortest distance between two moments. */
+/* The shortest interval between two times. */
 function stepOf(moments, least) {
 	let step = Infinity;
 
@@ -13,7 +13,8 @@ function stepOf(moments, least) {
 	return Number.isFinite(step) ? step : least || 1;
 }
 
-/* {step, first, n, series: [{name, values: Float64Array, sum}], left: names that are not drawn}. A slot without a row is NaN. */
+/* {step, first, n, series: [{name, values: Float64Array, sum}], left: names of series not drawn}.
+ * A slot without a row is NaN. */
 function shape(answer, chart) {
 	const rows = answer.rows, named = rows.some((r) => typeof r[1] === "string"), columns = answer.columns;
 	const values = [], found = new Map();
@@ -44,12 +45,12 @@ function shape(answer, chart) {
 	return {step, first, n, ...most([...found.values()], chart, n)};
 }
 
-/* The largest, and what is left: together where sums mean something. */
+/* The largest series, and the rest: together if sums make sense. */
 function most(all, chart, n) {
 	const max = chart === "heat" ? ROWS_MAX : SERIES_MAX;
 
 	all.sort((a, b) => b.sum - a.sum || (a.name < b.name ? -1 : 1));
-	if (chart === "line") /* in the order of their names, which does not change as more comes */
+	if (chart === "line") /* sorted by name, which stays stable as data arrives */
 		return {series: all.slice(0, max).sort((a, b) => a.name.localeCompare(b.name, "en", {numeric: true})), left: all.slice(max).map((s) => s.name)};
 	if (all.length <= max)
 		return {series: all, left: []};
@@ -64,7 +65,8 @@ function most(all, chart, n) {
 	return {series: [...all.slice(0, max - 1), rest], left: []};
 }
 
-/* Which of the ten colours each series has: as long as a panel shows a name, its colour stays. 'kept' has those of the last time. */
+/* Assigns one of the ten colours to each series: a name keeps its colour while a panel shows it.
+ * 'kept' has the previous assignment. */
 function colourOf(kept, series) {
 	const names = new Set(series.map((s) => s.name));
 
@@ -87,7 +89,7 @@ function colours() {
 		verdict: get("--verdict"), select: get("--select"), heat: get("--heat"), series: Array.from({length: 10}, (_, i) => get("--c" + i))};
 }
 
-/* The largest that is drawn; of stacked ones their sum. */
+/* The largest drawn value; for stacked series the largest sum. */
 function highest(chart) {
 	const stacked = chart.kind === "area" || chart.kind === "bars", sums = new Float64Array(chart.data.n);
 	let high = 0;

@@ -15,15 +15,15 @@ enum measured { COUNT, BYTES, NS };
 
 enum { MEASURES = 8, ROWS_MOST = 2000 };
 
-/* The first column of the query is the key, then come the measures. Rows come by the measure
- * 'by'. */
+/* The first column of the query is the key, followed by the measures. Rows are sorted by the
+ * measure 'by'. */
 static const struct table {
 	const char *title, *key, *sql;
 	int by;
 	struct {
 		const char *name;
 		enum measured unit;
-		bool main; /* text shows it */
+		bool main; /* shown in text */
 	} measures[MEASURES];
 } tables[] = {
 	{"All calls", "",
@@ -67,7 +67,7 @@ static int n_measures(const struct table *t)
 
 struct taking {
 	const struct table *table;
-	double divide; /* counts and bytes by so much */
+	double divide; /* divisor of counts and bytes */
 	int side;
 	json_t *rows; /* {key: [a, b]} */
 };

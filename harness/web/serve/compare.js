@@ -11,7 +11,7 @@ function drawCompare() {
 		el("div", {id: "compare-tables"}));
 }
 
-/* What can be B: the other session's cells, or this run's. */
+/* The choices for B: the other session's cells, or this run's. */
 function others() {
 	const {other, attempts} = app.state;
 

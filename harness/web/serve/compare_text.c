@@ -1,4 +1,4 @@
-/* The comparison as text. A measure takes three columns: A, B, and how many times as much B is. */
+/* The comparison as text. A measure takes three columns: A, B, and the ratio of B to A. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -62,7 +62,7 @@ static void put_ratio(const json_t *a, const json_t *b, FILE *f)
 	fprintf(f, "%*s", RATIO, text);
 }
 
-/* Characters, not bytes; long ones lose their beginning. */
+/* Counts characters, not bytes; cuts long texts at the beginning. */
 static void put_key(const char *key, int width, FILE *f)
 {
 	size_t n = 0;
@@ -158,7 +158,7 @@ static void put_rows(const json_t *table, long most, FILE *f)
 	}
 }
 
-/* Of one row: a line for each measure. */
+/* A line per measure of one row. */
 static void put_summary(const json_t *table, FILE *f)
 {
 	const json_t *row = json_array_get(jget(table, "rows"), 0), *m;

@@ -13,7 +13,7 @@ static json_t *source(void)
 	return json_pack("{s:s, s:s}", "type", "grafana-clickhouse-datasource", "uid", "${source}");
 }
 
-/* How a time series is drawn; NULL: it is a table. */
+/* The type of a time series panel; NULL: a table. */
 static json_t *custom(const struct view *v)
 {
 	static const char *const styles[VIEW_CHARTS] = {[VIEW_LINE] = "line",
@@ -32,7 +32,7 @@ static json_t *custom(const struct view *v)
 		v->logarithmic ? "log" : "linear", "log", 10);
 }
 
-/* Grafana's names of units; others are shown as they are. */
+/* Grafana's names of units; others are shown unchanged. */
 static json_t *unit_of(const struct view *v)
 {
 	static const char *const units[][2] = {{"s", "s"}, {"B", "bytes"}, {"B/s", "Bps"}};
@@ -91,7 +91,7 @@ json_t *dashboard_grafana(const struct views *views, const char *database, json_
 			json_array_append_new(panels, panel(v, sql, json_array_size(panels)));
 		else
 			json_array_append_new(left_out,
-				json_sprintf("the view '%s' is left out: %s", v->name, why));
+				json_sprintf("the view '%s' is omitted: %s", v->name, why));
 	}
 	return json_pack("{s:s, s:s, s:[s], s:i, s:b, s:s, s:{s:s, s:s}, s:{s:o}, s:o}", "title",
 		"culprit", "uid", "culprit-shipped", "tags", "culprit", "schemaVersion", 39,

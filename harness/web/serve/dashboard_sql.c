@@ -1,5 +1,5 @@
-/* A view's SQL, made ready for ClickHouse and Grafana: tokens are copied, but for tables,
- * parameters and positions in GROUP BY and ORDER BY, which ClickHouse takes for constants. */
+/* Converts a view's SQL for ClickHouse and Grafana. Copies tokens, except tables, parameters and
+ * positions in GROUP BY and ORDER BY, which ClickHouse would treat as constants. */
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 
 #define SLOT_NS "($__interval_ms * 1000000)"
 
-/* What a row of totals holds of its events; the names are the last columns of totals. */
+/* The aggregates in a row of totals; the names are the last columns of totals. */
 static const struct {
 	const char *name, *sql;
 } measures[] = {
@@ -125,7 +125,7 @@ static const char *measure_of(const char *column)
 	return NULL;
 }
 
-/* The sum of events by those of its columns that the view names. */
+/* Sums events by those event columns that the view uses. */
 static void put_totals(FILE *f, const struct query_table *t, const char *sql)
 {
 	auto_free char *keys = NULL;
@@ -187,14 +187,14 @@ static bool put_param(FILE *f, const struct token *t)
 	return false;
 }
 
-/* --- what a SELECT returns --- */
+/* --- the columns of a SELECT --- */
 
 enum { COLUMNS = 32 };
 
 struct columns {
 	char *sql[COLUMNS]; /* without its alias */
 	size_t n;
-	const char *list, *after; /* in the view's SQL: the list, and what follows the first */
+	const char *list, *after; /* in the view's SQL: the list; the text after column 1 */
 };
 
 static void add_column(struct columns *c, const char *from, const char *alias, const char *to)
@@ -231,17 +231,18 @@ static void read_columns(const char *sql, struct columns *c)
 	add_column(c, from, alias, at);
 }
 
-/* --- all of it --- */
+/* --- the whole query --- */
 
 struct translation {
 	const char *sql;
 	struct columns columns;
 	int depth;
-	bool from, by, ordered; /* behind FROM or JOIN; in a list of GROUP BY or ORDER BY */
-	struct token last;      /* that is no space */
+	bool from, by, ordered; /* after FROM or JOIN; in a list of GROUP BY or ORDER BY */
+	struct token last;      /* other than a space */
 };
 
-/* 'from' to the end of the text, or to 'to'. -1, and the token that cannot be had. */
+/* Converts 'from' up to the end of the text, or to 'to'. -1, and the token that is not
+ * available. */
 static int dashboard_sql_put(
 	FILE *f, struct translation *r, const char *from, const char *to, struct token *bad)
 {

@@ -1,4 +1,4 @@
-/* Joins nearby points until few are left. */
+/* Merges nearby points until few are left. */
 #include "harness/web/serve/dots.h"
 
 #include <math.h>
@@ -10,7 +10,7 @@
 #include "harness/base/hash.h"
 #include "harness/base/map.h"
 
-/* However coarse, a series can have four: on both sides of both axes. */
+/* However coarse the grid, a series can have four points: on both sides of both axes. */
 enum { SERIES_MAX = 24, LEAST = 4 * (SERIES_MAX + 1) };
 
 struct dot {
@@ -20,9 +20,9 @@ struct dot {
 };
 
 struct dots {
-	struct dot *dot; /* room for 'most' and one */
+	struct dot *dot; /* room for 'most' + 1 */
 	size_t n, most;
-	struct map index; /* by hash of place and series: its number + 1 */
+	struct map index; /* by hash of position and series: index + 1 */
 	double dx, dy;
 	char *series[SERIES_MAX + 1];
 	int n_series;
@@ -50,7 +50,7 @@ void dots_free(struct dots *d)
 	free(d);
 }
 
-/* Names that come late are one series. */
+/* Names beyond the limit share one series. */
 static int series_of(struct dots *d, const char *name)
 {
 	for (int i = 0; i < d->n_series; i++)
@@ -81,7 +81,7 @@ static void dots_put(struct dots *d, struct dot one)
 	map_keep(&d->index, hash, d->n);
 }
 
-/* Every dot at half its place along x, or along y; those that meet are one. */
+/* Halves the resolution along x or y; dots that now coincide are merged. */
 static void halve(struct dots *d, bool x)
 {
 	const size_t n = d->n;
@@ -92,11 +92,11 @@ static void halve(struct dots *d, bool x)
 		struct dot one = d->dot[i];
 
 		*(x ? &one.x : &one.y) >>= 1;
-		dots_put(d, one); /* not behind i */
+		dots_put(d, one); /* index is at most i */
 	}
 }
 
-/* Twice as coarse: along y, and along x where that alone does not help. */
+/* Halves the resolution: along y, and along x if that does not suffice. */
 static void coarsen(struct dots *d)
 {
 	const size_t before = d->n;

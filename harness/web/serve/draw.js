@@ -69,7 +69,8 @@ function drawValues(g, chart, colour) {
 	g.textAlign = "left";
 }
 
-/* Does a series' name begin with the node that has the fault, or is accused? Then its line is thicker, and its legend says so. */
+/* Does a series' name begin with the faulty or accused node? Then its line is thicker, and its
+ * legend says why. */
 function concerned(name) {
 	const node = name.split(" ")[0], [from, to] = shown(), about = marksShown().filter((m) => m.server === node && m.from <= to && endOf(m) >= from);
 	const words = [about.some((m) => m.kind === "fault") ? "fault" : null, about.some((m) => m.kind !== "fault") ? "accused" : null].filter(Boolean);
@@ -77,12 +78,13 @@ function concerned(name) {
 	return words.length ? " (" + words.join(", ") + ")" : "";
 }
 
-/* A verdict is a moment; a fault without an end continues. */
+/* A verdict is a moment; a fault without an end is still active. */
 function endOf(m) {
 	return m.kind === "fault" ? m.to === null ? Infinity : m.to : m.from;
 }
 
-/* The marks whose words stand above the chart, each on its own line: those that begin in it, if they are few. */
+/* The marks with text above the chart, each on a separate line: those that begin inside it, if
+ * they are few. */
 const LABELS_MAX = 6, LABEL_HIGH = 13;
 
 function labelled(chart) {
@@ -91,7 +93,7 @@ function labelled(chart) {
 	return begun.length > LABELS_MAX ? [] : begun;
 }
 
-/* A verdict that accuses nobody is no line. */
+/* A verdict that accuses nobody has no line. */
 function isDrawn(m) {
 	return m.kind === "fault" || m.server !== null;
 }

@@ -1,5 +1,5 @@
 "use strict";
-/* The events themselves, page by page in the order of their times. */
+/* The events, page by page, sorted by time. */
 
 const events = {starts: [{}], wanted: "", asked: null};
 
@@ -19,7 +19,7 @@ function drawEvents() {
 function showEvents() {
 	const q = focus();
 
-	if (recent() && !app.chosen.from) { /* its stretch moves by itself */
+	if (recent() && !app.chosen.from) { /* its period moves by itself */
 		delete q.from;
 		delete q.to;
 	}
@@ -61,7 +61,7 @@ async function askEvents() {
 	}
 }
 
-/* Columns that are empty on this page are left out. */
+/* Omits columns that are empty on this page. */
 function eventTable(answer) {
 	const used = answer.columns.map((c, i) => answer.rows.some((r) => r[i] !== null) && c !== "number" && (c !== "log" || app.state.run));
 	const pick = (r) => r.filter((_, i) => used[i]);

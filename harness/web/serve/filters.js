@@ -1,5 +1,5 @@
 "use strict";
-/* The bar of filters. A text is taken when it is left or Enter is pressed. */
+/* The filter bar. A text field takes effect when it loses the focus or Enter is pressed. */
 
 function field(label, name, attributes) {
 	const input = el("input", {type: "text", name, spellcheck: "false", autocomplete: "off", ...attributes, onchange: () => choose({[name]: input.value.trim()})});
@@ -28,7 +28,7 @@ function drawFilters() {
 		el("button", {type: "button", id: "reset", onclick: () => choose({from: "", to: ""})}), unfold,
 		el("span.more", null, nodes.length > 1 ? el("label", null, "node", node) : null,
 			field("call", "call", {placeholder: "or class", list: "classes"}), el("datalist", {id: "classes"}, CLASSES.map((c) => el("option", {value: c}))),
-			field("thread", "thread", {placeholder: "name"}), field("path", "path", {placeholder: "part of it"}),
+			field("thread", "thread", {placeholder: "name"}), field("path", "path", {placeholder: "part of the path"}),
 			field("process", "id", {class: "short", placeholder: "number", inputmode: "numeric", pattern: "[0-9]*"}),
 			el("label", null, failed, "errors only"),
 			el("button", {type: "button", id: "clear", onclick: () => choose({node: "", call: "", thread: "", path: "", id: "", failed: ""})}, "Clear")));
@@ -39,13 +39,13 @@ function showFilters() {
 
 	for (const input of form.elements)
 		if (input === document.activeElement && input.type === "text")
-			continue; /* somebody is writing */
+			continue; /* the user is typing */
 		else if (input.type === "checkbox")
 			input.checked = Boolean(c.failed);
 		else if (input.name)
 			input.value = c[input.name] || "";
 	fill("range", moment(from, (to - from) / 1000), " – ", moment(to, (to - from) / 1000));
-	/* What continues is followed, until a stretch of it is chosen. */
+	/* A growing session is followed until a period is selected. */
 	byId("reset").textContent = app.state.goes_on ? "Follow again" : "All of it";
 	byId("reset").disabled = !(c.from && c.to);
 	byId("reset").hidden = app.state.goes_on && !(c.from && c.to);
@@ -54,7 +54,8 @@ function showFilters() {
 	byId("clear").disabled = !["node", "call", "thread", "path", "id", "failed"].some((k) => c[k]);
 }
 
-/* What the run did and what was said of it: a line for each of its cells, the latest first; and above them what a run next to does now. */
+/* Faults and verdicts: a line per cell of the run, the latest first; above them the current
+ * activity of a run next to it. */
 const CELLS_SHOWN = 2;
 let earlierShown = false;
 
@@ -93,14 +94,14 @@ function cellMarks(title, marks) {
 		said.map((m) => el(m.right === false ? "span.mark.wrong" : "span.mark", null, "verdict: " + m.text + sinceText(m, faults[0]) + rightText(m)))];
 }
 
-/* "118.0–138.0 s": when it was seen to act. */
+/* "118.0–138.0 s": when the fault was verified as active. */
 function actsText(m) {
 	const lasts = m.to === null ? m.from.toFixed(1) + " s on, for " + Math.max(0, app.state.extent.to / 1e9 - m.from).toFixed(0) + " s by now" : m.from.toFixed(1) + "–" + m.to.toFixed(1) + " s";
 
 	return lasts + (m.asked !== null && m.asked.toFixed(1) !== m.from.toFixed(1) ? " (asked for at " + m.asked.toFixed(1) + " s)" : "");
 }
 
-/* Since when the detector accuses it: after the onset, or on the axis. */
+/* When the detector first accuses the server: after the onset, or on the axis. */
 function sinceText(m, fault) {
 	if (m.server === null)
 		return "";
@@ -112,7 +113,7 @@ function rightText(m) {
 }
 
 function attemptText(a) {
-	return "cell " + a.cell + (a.number > 1 ? "." + a.number : "") + ": " + a.text + (a.goes_on ? " (goes on)" : a.outcome === "confirmed" ? "" : " (" + a.outcome + ")");
+	return "cell " + a.cell + (a.number > 1 ? "." + a.number : "") + ": " + a.text + (a.goes_on ? " (in progress)" : a.outcome === "confirmed" ? "" : " (" + a.outcome + ")");
 }
 
 function showAttempts() {
@@ -124,7 +125,7 @@ function showAttempts() {
 	linkTimeline();
 }
 
-/* To the timeline of this cell, of the stretch of time that is shown. */
+/* A link to the timeline of this cell, for the selected period. */
 function linkTimeline() {
 	const link = byId("timeline"), q = new URLSearchParams({token, attempt: attempt()});
 

@@ -1,5 +1,5 @@
 "use strict";
-/* Mouse, touch and keys on a chart: a cursor with its values, and choosing a stretch of time. */
+/* Mouse, touch and keys on a chart: a cursor with its values, and selecting a period. */
 
 const DRAG_LEAST = 6;
 
@@ -71,7 +71,7 @@ function listenTo(chart) {
 	c.addEventListener("pointermove", (e) => {
 		chart.cursor = chart.t(at(e));
 		if (e.buttons === 0)
-			chart.drag = null; /* it was released elsewhere */
+			chart.drag = null; /* released outside */
 		if (chart.drag) {
 			chart.drag[1] = at(e);
 			if (Math.abs(chart.drag[1] - chart.drag[0]) > DRAG_LEAST && !c.hasPointerCapture(e.pointerId))
@@ -95,7 +95,7 @@ function listenTo(chart) {
 	c.addEventListener("blur", forget);
 }
 
-/* Arrows move the cursor; with Shift the stretch; + and - change it; 0 and Escape show all. */
+/* Arrows move the cursor; with Shift, the period; + and - resize it; 0 and Escape show all. */
 function key(chart, e) {
 	const [from, to] = chart.range, span = to - from, step = chart.dots ? span / 100 : Math.max(chart.data.step, span / 300);
 	const middle = chart.cursor ?? (from + to) / 2, way = e.key === "ArrowLeft" ? -1 : 1;

@@ -1,5 +1,5 @@
 "use strict";
-/* Tabs, what is chosen, and what is new. */
+/* Tabs, the selection, and updates. */
 
 const TABS = {charts: "Charts", events: "Events", compare: "Compare", own: "SQL"};
 const EVERY_MS = 2000;
@@ -32,7 +32,7 @@ function showTab() {
 	}
 }
 
-/* 'byItself': nobody chose anything, there is only more. */
+/* 'byItself': the selection is unchanged, but there is more data. */
 function chosenChanged(byItself) {
 	const old = app.extentOf;
 
@@ -52,14 +52,14 @@ function chosenChanged(byItself) {
 		showCompare();
 }
 
-/* What the program has now. */
+/* Polls the program's state. */
 async function look(first) {
 	try {
 		const state = await ask("state", {attempt: app.chosen.attempt || "", views: first ? 1 : ""});
 
 		app.state = state;
 		app.extentOf = attempt();
-		complain(!state.extent.records && state.goes_on ? "Nothing is recorded yet; what comes appears here." : "");
+		complain(!state.extent.records && state.goes_on ? "No calls recorded yet; they will appear here." : "");
 	} catch (e) {
 		complain(e.message);
 		return false;
@@ -70,7 +70,7 @@ async function look(first) {
 	return true;
 }
 
-/* While something continues; not more often than the answers come. */
+/* While a session grows; not more often than answers arrive. */
 async function follow() {
 	for (;;) {
 		await new Promise((d) => setTimeout(d, EVERY_MS));
@@ -80,7 +80,7 @@ async function follow() {
 
 		app.lost = !await look();
 		if (!app.lost && (app.state.generation !== before || ended !== app.state.goes_on)) {
-			if (events.starts.length < 2) /* else somebody reads on a later page */
+			if (events.starts.length < 2) /* otherwise the user is on a later page */
 				events.wanted = "";
 			chosenChanged(true);
 		}

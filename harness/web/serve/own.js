@@ -1,5 +1,5 @@
 "use strict";
-/* A query of one's own, and the view's file that it makes. */
+/* The user's own query, and the view file for it. */
 
 function drawOwn() {
 	const sql = el("textarea", {id: "own-sql", "aria-label": "SELECT", spellcheck: "false"}), chart = el("select", {id: "own-chart"},
@@ -31,7 +31,7 @@ function drawOwn() {
 		}
 	});
 	byId("own").append(el("p.muted", null, "A SELECT over events, totals, readings … ('culprit query --schema' lists them). The first column is t in seconds, then come names of series, " +
-		"then numbers; a table may have any. The filters above hold here, too."), sql,
+		"then numbers; a table may have any columns. The filters above also apply here."), sql,
 	el("div.bar", null, el("label", null, "chart ", chart), el("label", null, "unit ", unit), el("button", {type: "button", id: "own-run", onclick: run}, "Ask (Ctrl+Enter)")), out,
 	el("p.muted", null, "To keep it as a panel, save this as ~/.config/culprit/views/NAME.view:"), file);
 	for (const e of [sql, chart, unit])

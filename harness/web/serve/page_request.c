@@ -1,4 +1,4 @@
-/* A request's arguments. What they say is checked here, so that nothing behind sees nonsense. */
+/* Parses and validates a request's arguments, so that later code gets only valid values. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,9 +8,9 @@
 
 enum { TEXT_MAX = 1000 };
 
-#define AGES INT64_C(4000000000000000000) /* ns: a century and more */
+#define AGES INT64_C(4000000000000000000) /* in ns: more than a century */
 
-/* 'out' keeps its value where the argument is missing or empty. */
+/* 'out' keeps its value if the argument is missing or empty. */
 static int whole(const struct loopback_request *r, const char *name, int64_t least, int64_t most,
 	int64_t *out, struct err *e)
 {
@@ -23,8 +23,9 @@ static int whole(const struct loopback_request *r, const char *name, int64_t lea
 	errno = 0;
 	v = strtoll(text, &end, 10);
 	if (*end || errno || v < least || v > most)
-		return err_set(e, -EINVAL, "'%s' is a whole number from %lld to %lld, not '%.40s'",
-			name, (long long)least, (long long)most, text);
+		return err_set(e, -EINVAL,
+			"'%s' must be a whole number from %lld to %lld, not '%.40s'", name,
+			(long long)least, (long long)most, text);
 	*out = v;
 	return 0;
 }

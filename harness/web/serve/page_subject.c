@@ -21,14 +21,14 @@
 enum { GROWING_S = 30 };
 
 struct page_subject {
-	char *name, *folder; /* folder: of a run, or NULL */
-	char *beside;        /* a run whose marks are shown as well; or NULL */
-	char **paths;        /* of logs */
+	char *name, *folder; /* folder: a run's, or NULL */
+	char *beside;        /* a run whose marks are also shown, or NULL */
+	char **paths;        /* paths of logs */
 	size_t n_paths;
 	long cell;
-	pthread_mutex_t lock; /* of what follows */
+	pthread_mutex_t lock; /* protects the members below */
 	struct snapshot *now;
-	uint64_t stamp; /* of the files that 'now' was made from */
+	uint64_t stamp; /* of the files behind 'now' */
 };
 
 static void snapshot_free(struct snapshot *snap)
@@ -42,7 +42,7 @@ static void snapshot_free(struct snapshot *snap)
 	free(snap);
 }
 
-/* Changes when the file does. */
+/* A value that changes when the file does. */
 static uint64_t stamp_of(const char *path)
 {
 	struct stat st;
@@ -71,7 +71,7 @@ static uint64_t stamp(const struct page_subject *s)
 		auto_free char *status = alloc_format("%s/status.json", s->beside);
 
 		all = all * 31 + stamp_of_run(s->beside) + stamp_of(status);
-		all = all * 31 + run_is_locked(s->beside, NULL); /* its end changes no file */
+		all = all * 31 + run_is_locked(s->beside, NULL); /* a run's end changes no file */
 	}
 	if (s->folder) {
 		all += stamp_of_run(s->folder);
@@ -82,7 +82,7 @@ static uint64_t stamp(const struct page_subject *s)
 	return all;
 }
 
-/* A run without any attempt yet is empty, and no error if it continues. */
+/* A run without attempts is empty, which is not an error while it runs. */
 static int of_run(const struct page_subject *s, struct snapshot *snap, struct err *e)
 {
 	const struct run_tables_spec of = {
@@ -138,7 +138,8 @@ static void release(struct snapshot *snap)
 		snapshot_free(snap);
 }
 
-/* What cannot be read any more (a run that is being packed, say) stays as it was. */
+/* If the files cannot be read any more (while a run is being packed, for example), keep the last
+ * snapshot. */
 static int refresh(struct page_subject *s, struct err *e)
 {
 	const uint64_t is = stamp(s);
@@ -191,7 +192,7 @@ static const char *base_name(const char *path)
 	return slash && slash[1] ? slash + 1 : path;
 }
 
-/* A log must be one from the beginning. */
+/* Each file must be a log from the start. */
 static int take_logs(struct page_subject *s, int n, char **args, struct err *e)
 {
 	for (int i = 0; i < n; i++) {
@@ -199,8 +200,8 @@ static int take_logs(struct page_subject *s, int n, char **args, struct err *e)
 		int rc;
 
 		if (!strcmp(args[i], "-"))
-			return err_set(e, -EINVAL,
-				"a file is needed: standard input can be read only once");
+			return err_set(
+				e, -EINVAL, "give a file: standard input can be read only once");
 		if (is_folder(args[i]))
 			return err_set(e, -EINVAL, "'%s': one run at a time, or logs", args[i]);
 		rc = log_reader_new(args[i], &r, e);
@@ -236,7 +237,7 @@ int page_subject_open(int n, char **args, long cell, struct page_subject **out, 
 	if (n == 1 && is_folder(args[0]))
 		take_run(s, args[0]);
 	else if (cell)
-		rc = err_set(e, -EINVAL, "a cell is of a run; '%s' is none", args[0]);
+		rc = err_set(e, -EINVAL, "--cell needs a run, but '%s' is not a run", args[0]);
 	else
 		rc = take_logs(s, n, args, e);
 	rc = rc ?: refresh(s, e);
@@ -258,7 +259,7 @@ int page_subject_open_named(const char *what, struct page_subject **out, struct 
 		errno = 0;
 		cell = strtol(colon + 1, &end, 10);
 		if (*end || errno || cell < 1)
-			return err_set(e, -EINVAL, "'%s' is no cell: RUN:NUMBER", what);
+			return err_set(e, -EINVAL, "'%s' is not a cell: write RUN:NUMBER", what);
 		*colon = '\0';
 	}
 	return page_subject_open(1, args, cell, out, e);
@@ -270,8 +271,8 @@ int page_subject_beside(struct page_subject *s, const char *run, struct err *e)
 	int rc;
 
 	if (!s->folder)
-		return err_set(e, -EINVAL,
-			"a run is shown beside the folder of a capture; '%s' is none", s->name);
+		return err_set(e, -EINVAL, "--beside needs a capture's folder, and '%s' is not one",
+			s->name);
 	s->beside = alloc_copy(run);
 	s->now = NULL;
 	rc = refresh(s, e);
@@ -309,7 +310,7 @@ bool page_subject_is_run(const struct page_subject *s)
 	return s->folder;
 }
 
-/* Being written; or without its end, and written to a moment ago. */
+/* Is it being written, or without an end but written to a moment ago? */
 static bool is_growing(const char *path)
 {
 	struct record_end end;

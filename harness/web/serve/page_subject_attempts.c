@@ -1,4 +1,4 @@
-/* A run's attempts as its page names them, with their faults and verdicts as marks. */
+/* A run's attempts with their names on the page, and their faults and verdicts as marks. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -91,11 +91,11 @@ char *page_subject_cell_victim(const struct snapshot *snap, int64_t number)
 	return first ? alloc_copy(first) : NULL;
 }
 
-/* An attempt whose marks are made. */
+/* The attempt whose marks are being made. */
 struct marking {
 	json_t *marks;
 	const char *title;     /* page_subject_cell_title */
-	const json_t *victims; /* of its fault; none: a control */
+	const json_t *victims; /* of its fault; empty: a control */
 	int64_t start_ns;
 	double end_s;
 };
@@ -124,7 +124,7 @@ void page_subject_mark_fault(json_t *marks, const char *title, const char *victi
 			victim ? page_subject_clean(victim) : json_null()));
 }
 
-/* When the fault was asked for: the attempt's steps know. */
+/* When the fault was requested, from the attempt's steps. */
 static int64_t inject_of(const json_t *row)
 {
 	const char *text = jget_text(row, "detail");
@@ -152,7 +152,7 @@ static void mark_fault(const struct marking *m, const json_t *row)
 			json_string_value(json_array_get(m->victims, 0)), m->start_ns, &f);
 }
 
-/* When the server was first indicted; without a time, at the end. */
+/* When the server was first indicted; at the end if the verdict has no time. */
 static double page_subject_attempts_moment(const json_t *verdict, const char *server, double end_s)
 {
 	const json_t *time = jget(verdict, "time_s");
@@ -174,7 +174,7 @@ static bool page_subject_attempts_is_among(const json_t *names, const char *name
 	return false;
 }
 
-/* 'server' NULL: it accuses nobody. 'right': a new reference. */
+/* 'server' NULL: accuses nobody. 'right': a new reference. */
 static void mark_said(const struct marking *m, const char *detector, const char *server,
 	const char *word, double from, json_t *right)
 {

@@ -1,7 +1,7 @@
 /*
- * The marks of a run next to a live capture of the same nodes: what the run did, on the capture's
- * axis. Both have the orchestrator's clock. Of an attempt that goes on, run.db has nothing yet; the
- * run's status.json says since when the fault acts.
+ * The marks of a run next to a live capture of the same nodes, on the capture's axis. Both use
+ * the orchestrator's clock. An attempt in progress is not yet in run.db; the run's status.json
+ * says since when its fault is active.
  */
 #include <stdlib.h>
 
@@ -16,7 +16,7 @@ static int64_t start_of(const json_t *row)
 	return jget_int(row, "start_ns") ?: jget_int(row, "started_ns");
 }
 
-/* Moves marks by 'ahead_s' and appends them. */
+/* Shifts marks by 'ahead_s' and appends them. */
 static void append(json_t *marks, const json_t *more, double ahead_s)
 {
 	json_t *m, *time;
@@ -46,7 +46,7 @@ static bool has_attempt(const json_t *attempts, int64_t cell, int64_t number)
 	return false;
 }
 
-/* The fault that acts now, of the cell that status.json speaks of. */
+/* The active fault of the cell in status.json. */
 static void mark_now(json_t *marks, const struct snapshot *beside, const json_t *status,
 	const json_t *attempts, int64_t start_ns)
 {
@@ -79,7 +79,7 @@ static void mark_one(json_t *attempt, const json_t *row, const struct snapshot *
 	mark_now(marks, beside, status, rows, start_ns);
 }
 
-/* How the run goes, in its own words. */
+/* The run's progress, in its own words. */
 static json_t *state_of(
 	const struct snapshot *beside, const char *name, const json_t *status, bool running)
 {

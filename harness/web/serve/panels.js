@@ -1,5 +1,6 @@
 "use strict";
-/* A panel shows a view, or a query of one's own: asked when it is examined, and again when the filters change. */
+/* A panel shows a view or the user's own query: queried when it becomes visible, and again when
+ * the filters change. */
 
 const panels = [];
 
@@ -36,7 +37,7 @@ const watcher = new IntersectionObserver((entries) => {
 	}
 }, {rootMargin: "150px"});
 
-/* Asks again if what is chosen differs from what it shows. */
+/* Queries again if the selection differs from the displayed one. */
 async function update(panel, byItself) {
 	const wanted = JSON.stringify([focus(), app.state.generation]);
 
@@ -61,7 +62,7 @@ async function update(panel, byItself) {
 	}
 	if (panel.asked !== asked)
 		return;
-	for (let i = 0; i < 100 && panel.chart && panel.chart.drag; i++) /* somebody chooses a stretch of it: it stays until that is done */
+	for (let i = 0; i < 100 && panel.chart && panel.chart.drag; i++) /* the user is selecting a period: wait until that is done */
 		await new Promise((done) => setTimeout(done, 100));
 	if (panel.asked !== asked)
 		return;
@@ -92,7 +93,7 @@ function showAnswer(panel) {
 		showChart(panel);
 }
 
-/* What has nothing to show is one line at the end; a press on a name shows its panel there. */
+/* Empty panels become one line at the end; a click on a name shows its panel there. */
 const nothing = el("p.panel.wide.nothing", {id: "nothing", hidden: true});
 
 function showEmpty() {
@@ -125,7 +126,7 @@ function footOf(answer) {
 		return "";
 	if (answer.more)
 		said.push("only the first " + answer.rows.length + " rows");
-	/* A log that is being written has no end yet: no problem. */
+	/* A log that is being written has no end yet, which is not a problem. */
 	return [...said, ...app.state.goes_on && !app.state.run ? [] : answer.problems].join("; ");
 }
 
@@ -188,7 +189,7 @@ function redrawAll() {
 			draw(p.chart);
 }
 
-/* Marks may come when no calls do. */
+/* Marks may arrive without calls. */
 let marksDrawn = "";
 
 function redrawMarks() {
@@ -203,7 +204,7 @@ function redrawMarks() {
 	redrawAll();
 }
 
-/* The panels of the views, made once; a wrong one says why. */
+/* Makes the panels of the views once; an invalid view shows its error. */
 function drawPanels() {
 	const box = byId("charts");
 

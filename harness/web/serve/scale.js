@@ -1,5 +1,5 @@
 "use strict";
-/* Axes: round numbers, and numbers as text in their unit. */
+/* Axes: round numbers, formatted with their unit. */
 
 function inUnit(v, unit) {
 	if (v === null || v === undefined || !Number.isFinite(v))
@@ -31,7 +31,7 @@ function logTicks(low, high, most) {
 	return out;
 }
 
-/* Sizes in bytes are round in powers of two. */
+/* Byte sizes are rounded to powers of two. */
 function byteTicks(high, n) {
 	let step = 2 ** Math.ceil(Math.log2(Math.max(1, high / n)));
 	const out = [];
@@ -41,7 +41,7 @@ function byteTicks(high, n) {
 	return out;
 }
 
-/* A moment with as many digits as neighbours need: 'step' seconds lie between them. */
+/* A time with enough digits to distinguish it from its neighbours, 'step' seconds away. */
 function moment(t, step) {
 	const places = Math.min(9, Math.max(0, Math.ceil(-Math.log10(step || 1) - 1e-9)));
 

@@ -16,7 +16,7 @@
 #include "harness/web/serve/serve_impl.h"
 #include "harness/web/page.h"
 
-#define LOOK_S 0.05 /* between two looks whether the browser still waits */
+#define LOOK_S 0.05 /* between checks whether the browser still waits */
 
 /* ---- limits ---- */
 
@@ -57,9 +57,9 @@ int serve_begin(struct serve *s, const struct loopback_request *r, struct err *e
 		soon.tv_nsec %= 1000000000;
 		pthread_cond_timedwait(&s->free, &s->lock, &soon);
 		if (is_unwanted(&w))
-			rc = err_set(e, -EINTR, "nobody waits for it any more");
+			rc = err_set(e, -EINTR, "the browser no longer waits for the answer");
 		else if (clock_mono_s() > until_s)
-			rc = err_set(e, -EBUSY, "other queries take all the time; ask again");
+			rc = err_set(e, -EBUSY, "other queries are running; try again");
 	}
 	s->queries -= !rc;
 	pthread_mutex_unlock(&s->lock);
@@ -134,14 +134,14 @@ static void give_json(struct loopback_answer *out, json_t *v)
 
 	json_decref(v);
 	if (!text)
-		text = alloc_copy("{\"error\":\"the answer is no JSON\"}");
+		text = alloc_copy("{\"error\":\"the answer is not JSON\"}");
 	serve_give(out, "application/json", text, strlen(text));
 }
 
 static const struct route {
 	const char *path;
 	json_t *(*answer)(struct serve *s, const struct page_request *a);
-	bool kept; /* the same question has the same answer until there is more */
+	bool kept; /* the answer can be cached until there is more data */
 } routes[] = {
 	{"/state", serve_state},
 	{"/panel", serve_panel, true},
@@ -160,7 +160,8 @@ static uint64_t generation_of(struct page_subject *of)
 	return generation;
 }
 
-/* All that the answer depends on. Texts come last, each behind its length. */
+/* The cache key: everything that the answer depends on. Strings come last, each after its
+ * length. */
 static char *serve_key_of(struct serve *s, const struct route *route, const struct page_request *a)
 {
 	const struct query_focus *f = &a->focus;
@@ -213,7 +214,7 @@ static void answer_route(struct serve *s, const struct route *route, const struc
 	}
 }
 
-/* As text where there is none: it is examined in its own window. */
+/* Plain text if there is no page: it has a separate window. */
 static void answer_timeline(
 	struct serve *s, const struct page_request *a, struct loopback_answer *out)
 {

@@ -1,4 +1,4 @@
-/* The questions of a page: panels, its own queries, events, comparisons. */
+/* Answers a page's requests: panels, the user's queries, events, comparisons. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,7 +9,7 @@
 #include "harness/web/serve/compare.h"
 #include "harness/web/serve/serve_impl.h"
 
-/* A query with all that the request says. */
+/* A query with all settings of the request. */
 struct question {
 	struct watching watching;
 	struct query_param params[6];
@@ -99,7 +99,7 @@ json_t *serve_find_view(
 	pthread_mutex_lock(&s->lock);
 	v = views_find(&s->views, loopback_argument(a->request, "view"));
 	if (!v)
-		wrong = answer_error("there is no such view");
+		wrong = answer_error("no such view");
 	else if (v->wrong || !v->sql)
 		wrong = answer_error(v->wrong ? v->wrong : "it has no query");
 	if (!wrong) {
@@ -126,7 +126,7 @@ json_t *serve_own_query(struct serve *s, const struct page_request *a)
 	for (int i = 0; i < VIEW_CHARTS; i++)
 		if (chart && !strcmp(chart, view_charts[i]))
 			return serve_ask(s, a, loopback_body(a->request), (enum view_chart)i);
-	return answer_error("'chart' is line, area, bars, heat, dots or table");
+	return answer_error("'chart' must be line, area, bars, heat, dots or table");
 }
 
 /* ---- events ---- */
@@ -202,7 +202,7 @@ static char *side_name(struct page_subject *of, const struct snapshot *snap, int
 	return alloc_copy(page_subject_name(of));
 }
 
-/* Both sides look at what the focus says, but for its stretch of time. */
+/* Both sides use the same filters, except the period. */
 json_t *serve_compared(struct serve *s, const struct page_request *a)
 {
 	struct page_subject *other = s->spec.other ? s->spec.other : s->spec.session;

@@ -1,4 +1,4 @@
-/* What a page begins with, and asks for again now and then. */
+/* The page's initial state, which it also polls. */
 #include <string.h>
 
 #include "harness/base/jget.h"
@@ -15,7 +15,7 @@ static json_t *view_json(const struct view *v)
 		"wrong", v->wrong ? answer_text(v->wrong) : json_null());
 }
 
-/* Reads the views anew, so that one can edit them and load the page again. */
+/* Rereads the views, so that the user can edit them and reload the page. */
 static void read_views(struct serve *s, const struct snapshot *snap, const struct query_spec *spec)
 {
 	struct query_spec with = *spec;

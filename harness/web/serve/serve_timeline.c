@@ -1,4 +1,4 @@
-/* The timeline of an attempt's requests, as its own page. */
+/* Serves the timeline of an attempt's requests as a separate page. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -57,13 +57,12 @@ int serve_timeline(
 	int rc;
 
 	if (!folder)
-		return err_set(e, -ENOENT, "these are logs: a timeline is of a run's cell");
+		return err_set(e, -ENOENT, "no timeline of single logs: it needs a run's cell");
 	if (!(cell = serve_timeline_cell_of(s->spec.session, &attempt)))
 		return err_set(e, -ENOENT, "the run has no such attempt");
 	rc = store_open(folder, &store, e) ?: cell_choose(store, cell, 0, &row, e);
 	if (!rc && jget_int(row, "attempt") != attempt)
-		rc = err_set(e, -ENOENT,
-			"cell %lld: the timeline is of its confirmed attempt, which is another one",
+		rc = err_set(e, -ENOENT, "cell %lld: only its confirmed attempt has a timeline",
 			(long long)cell);
 	if (!rc) {
 		f = alloc_text(page, size);

@@ -13,7 +13,7 @@ function cellText(v, name) {
 	return Number.isInteger(v) ? v.toLocaleString("en") : digits(v, 4);
 }
 
-/* 'links': by column what a press on its value chooses. */
+/* 'links': by column, the filter that a click on its value sets. */
 function tableOf(answer, caption, links) {
 	const {columns, rows} = answer, numeric = columns.map((_, i) => rows.some((r) => typeof r[i] === "number"));
 	const cell = (v, i) => {

@@ -24,7 +24,7 @@ const struct query_param view_params[] = {{.name = ":slot_s"}, {.name = ":from_s
 static void views_wrong(struct view *v, int line, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* The first thing that is wrong is the one that is told. */
+/* Only the first error is reported. */
 static void views_wrong(struct view *v, int line, const char *fmt, ...)
 {
 	char text[1024];
@@ -74,14 +74,15 @@ static void take_chart(struct view *v, const char *value, int line)
 			v->chart = (enum view_chart)i;
 			return;
 		}
-	views_wrong(v, line, "chart is line, area, bars, heat, dots or table, not '%.40s'", value);
+	views_wrong(
+		v, line, "chart must be line, area, bars, heat, dots or table, not '%.40s'", value);
 }
 
 static void take_word(
 	struct view *v, const char *key, const char *value, const char *word, bool *to, int line)
 {
 	if (strcmp(value, word) != 0)
-		views_wrong(v, line, "%s is %s or left out, not '%.40s'", key, word, value);
+		views_wrong(v, line, "%s must be %s or omitted, not '%.40s'", key, word, value);
 	*to = true;
 }
 
@@ -92,7 +93,7 @@ static void take_order(struct view *v, const char *value, int line)
 	errno = 0;
 	v->order = strtol(value, &end, 10);
 	if (!*value || *end || errno || v->order < 0)
-		views_wrong(v, line, "order is a whole number, not '%.40s'", value);
+		views_wrong(v, line, "order must be a whole number, not '%.40s'", value);
 }
 
 static void views_take(struct view *v, const char *key, const char *value, int line)
@@ -125,7 +126,7 @@ static void views_take(struct view *v, const char *key, const char *value, int l
 			key);
 }
 
-/* The lines before the query. Returns what follows "query:", or NULL. */
+/* Reads the lines before the query. Returns the text after "query:", or NULL. */
 static char *views_read_head(struct view *v, char *text)
 {
 	char *next, *colon, *line;
@@ -146,7 +147,7 @@ static char *views_read_head(struct view *v, char *text)
 			continue;
 		colon = strchr(line, ':');
 		if (!colon) {
-			views_wrong(v, n, "a line is 'key: value', not '%.40s'", line);
+			views_wrong(v, n, "a line must be 'key: value', not '%.40s'", line);
 			return NULL;
 		}
 		*colon = '\0';
@@ -248,7 +249,7 @@ static int by_order(const void *a, const void *b)
 	return x->order != y->order ? (x->order < y->order ? -1 : 1) : strcmp(x->name, y->name);
 }
 
-/* NULL: there is no home. */
+/* NULL: there is no home folder. */
 static char *users_folder(void)
 {
 	const char *config = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");

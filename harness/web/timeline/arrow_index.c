@@ -13,7 +13,7 @@ static void group(struct arrow_index *j, uint32_t *first, uint32_t *list, bool b
 		first[(by_from ? j->arrows[i].from : j->arrows[i].to) + 1]++;
 	for (uint64_t i = 0; i <= j->n_slices; i++)
 		first[i + 1] += first[i];
-	/* From behind, each group's end becomes its start. */
+	/* Going backwards, each group's end becomes its start. */
 	for (uint64_t i = j->n_arrows; i-- > 0;)
 		list[--first[(by_from ? j->arrows[i].from : j->arrows[i].to) + 1]] = (uint32_t)i;
 }

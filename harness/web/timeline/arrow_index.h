@@ -13,12 +13,12 @@ struct arrow_index {
 	uint32_t *out_first, *out, *into_first, *into;
 };
 
-/* 16 bytes a slice and 8 an arrow. -E2BIG for 2^32 arrows or more. */
+/* 16 bytes per slice and 8 per arrow. -E2BIG for 2^32 arrows or more. */
 int arrow_index_init(struct arrow_index *j, struct timeline *t, struct err *e);
 void arrow_index_clear(struct arrow_index *j);
 
-/* Does the arrow lead on: to a slice that starts later, or then and was added later? So no circle
- * of arrows leads on all the way. */
+/* Does the arrow lead forward: to a slice that starts later, or at the same time but was added
+ * later? Following only such arrows cannot form a cycle. */
 bool arrow_index_leads_on(const struct arrow_index *j, uint32_t arrow);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * Columns of numbers for the page: bytes that grow, whole numbers in as few bytes as they need
- * (LEB128: seven bits a byte, the least first), and numbers for tuples.
+ * Columns of numbers for the page: growing byte arrays, integers in LEB128 (seven bits per byte,
+ * lowest first), and numbers for tuples.
  */
 #ifndef CULPRIT_HARNESS_WEB_TIMELINE_COLUMNS_H
 #define CULPRIT_HARNESS_WEB_TIMELINE_COLUMNS_H
@@ -14,16 +14,16 @@
 struct timeline_column {
 	uint8_t *data;
 	size_t size, room;
-	int64_t last;  /* of column_delta */
-	uint64_t most; /* the greatest magnitude that column_delta saw */
+	int64_t last;  /* previous value of column_delta */
+	uint64_t most; /* the greatest magnitude passed to column_delta */
 };
 void column_clear(struct timeline_column *c);
 void column_bytes(struct timeline_column *c, const void *data, size_t size);
 void column_number(struct timeline_column *c, uint64_t number);
-/* The difference to the last one, modulo 2^64, with its sign in the lowest bit. */
+/* Appends the difference to the previous value, modulo 2^64, with its sign in the lowest bit. */
 void column_delta(struct timeline_column *c, int64_t number);
 
-/* The column deflated (zlib); '*out' begins empty and is the caller's. -EIO. */
+/* Deflates the column (zlib) into '*out', which starts empty; the caller owns it. -EIO. */
 int column_deflate(const struct timeline_column *c, struct timeline_column *out, struct err *e);
 
 enum { TUPLE = 4 };

@@ -1,5 +1,6 @@
 "use strict";
-/* Counters: steps of a value over time. Those of one name and unit share a scale, so that servers can be compared. */
+/* Counters: step functions of time. Those with the same name and unit share a scale, so that
+ * servers can be compared. */
 
 function readCounters(bytes) {
 	const r = new Numbers(bytes), scales = new Map();
@@ -36,7 +37,8 @@ function counterAt(c, t) {
 	return i ? c.values[i - 1] : NaN;
 }
 
-/* For each of 'width' columns from t0, each 'step' ns: least and most of the value, NaN where it is not known. */
+/* For each of 'width' columns from t0, 'step' ns each: minimum and maximum of the value, NaN if
+ * unknown. */
 function counterColumns(c, t0, step, width) {
 	const least = new Float64Array(width).fill(NaN), most = new Float64Array(width).fill(NaN);
 	let i = firstFrom(c.times, t0, 0, c.times.length, true), held = i ? c.values[i - 1] : NaN;

@@ -1,11 +1,11 @@
-/* Chooses which slices a page keeps one by one. */
+/* Chooses the slices that a page keeps individually. */
 #include "harness/web/timeline/detail.h"
 
 #include <stdlib.h>
 
 #include "harness/base/alloc.h"
 
-/* Classes of durations: below 8 ns one each, then eight an octave. */
+/* Classes of durations: one each below 8 ns, then eight per octave. */
 enum { CLASSES = 64 * 8 };
 
 static unsigned class_of(int64_t duration_ns)
@@ -45,7 +45,7 @@ static void detail_join(struct detail *d, struct timeline *t)
 	for (uint64_t i = 0; i < n; i++) {
 		uint32_t a = detail_root(d, arrows[i].from), b = detail_root(d, arrows[i].to);
 
-		/* The lower number is the root: a trace then keeps its id as it grows. */
+		/* The lower number becomes the root, so that a trace keeps its id as it grows. */
 		if (a < b)
 			d->joined[b] = a;
 		else
@@ -86,7 +86,7 @@ void detail_clear(struct detail *d)
 	*d = (struct detail){0};
 }
 
-/* The least class from which on there are at most 'most' slices. */
+/* The lowest class with at most 'most' slices in it and above. */
 static unsigned class_for(const uint64_t counts[CLASSES], uint64_t most)
 {
 	unsigned class = CLASSES;
@@ -111,7 +111,7 @@ void detail_choose(struct detail *d, uint64_t slices_max)
 	unsigned request = class_for(d->requests, slices_max);
 	unsigned single = class_for(d->single, slices_max);
 
-	/* Requests are whole where they make use of at least half of the room. */
+	/* Keep requests complete if they use at least half of the room. */
 	d->by_request = !request || count_from(d->requests, request) > slices_max / 2 ||
 		count_from(d->requests, request) >= count_from(d->single, single) / 2;
 	d->least = d->by_request ? request : single;

@@ -1,7 +1,7 @@
 "use strict";
-/* What is known of a slice: next to the pointer, and below the drawing for the selected one. */
+/* Details of a slice: next to the pointer, and below the drawing for the selected one. */
 
-/* What is drawn at a place of the canvas: {row, slice} or {row}. */
+/* The item at a position of the canvas: {row, slice} or {row}. */
 function hit(x, y) {
 	const row = rows.find((r) => y + view.scroll >= r.top && y + view.scroll < r.top + r.height);
 
@@ -14,7 +14,8 @@ function hit(x, y) {
 	return {row, slice: sliceNear(row.track.firstLane + k, x, row.pane.offset)};
 }
 
-/* The slice of a lane under pixel x: the one there, else the longest that touches the pixel or one next to it. */
+/* The slice of a lane at pixel x: the exact one, otherwise the longest that touches the pixel or
+ * a neighbour. */
 function sliceNear(lane, x, offset) {
 	const at = timeAt(x) - offset, ns = (view.t1 - view.t0) / view.width;
 	const first = firstEndingAfter(lane, at);
@@ -54,7 +55,7 @@ function showTip(x, y, what) {
 	} else if (what.row && what.row.area && view.areas.areas.has(what.row)) {
 		const area = view.areas.areas.get(what.row);
 
-		body = [el("b", null, what.row.track.name), list([["slices at once", digits(area.values[Math.floor(x / area.step)], 4)],
+		body = [el("b", null, what.row.track.name), list([["concurrent slices", digits(area.values[Math.floor(x / area.step)], 4)],
 			["scale to", digits(view.areas.most[what.row.track.kind], 4)], ["folded", "open it by its name at the left"]])];
 	} else if (what.row && what.row.head) {
 		const near = marksOf(what.row.pane).filter((m) => xOf(m.from + what.row.pane.offset) - 3 <= x &&
@@ -130,7 +131,7 @@ function selectionPanel() {
 	const i = view.selected;
 
 	if (i < 0)
-		return el("p.muted", null, "Nothing is selected. Click on a slice, or choose one in “Slowest in view”.");
+		return el("p.muted", null, "No slice is selected. Click on one, or choose one in “Slowest in view”.");
 	const links = linkLines(i);
 
 	return [el("h2", null, el("span.swatch", {id: "swatch"}), nameOf(i) || "no name",
@@ -139,6 +140,6 @@ function selectionPanel() {
 	links.length ? grid("Linked slices", ["", "name", "on", "start", "duration", "link made"], links.map(([way, other, a]) =>
 		[linkWords(way === "from", isAnswer(a)), el("button.link", {type: "button", onclick: () => select(other, true)}, nameOf(other) || "no name"),
 			pathOf(trackOf(other)), atTime(model.start[other], 1e3), inTime(model.duration[other]), LINKS[model.arrowLink[a]]]), {numeric: [3, 4]})
-		: el("p.muted", null, isSum(i) ? "Short slices that are shown as a sum have no arrows here." : "It is linked to no other slice."),
+		: el("p.muted", null, isSum(i) ? "Short slices that are shown as a sum have no arrows here." : "It is not linked to other slices."),
 	requestTable(i)];
 }

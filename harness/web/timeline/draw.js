@@ -1,9 +1,11 @@
 "use strict";
-/* Puts the rows, the axis, the overview, marks and arrows on their canvases, once a frame at most. */
+/* Draws the rows, the axis, the overview, marks and arrows on their canvases, at most once per
+ * frame. */
 
 const palette = {};
 
-/* Colours of categories, light and dark: hues that remain apart with weak colour vision, in two rounds of lightness. */
+/* Colours of categories, light and dark: hues that are distinct with colour blindness, in two
+ * rounds of lightness. */
 const HUES = {
 	light: ["#4f90d4", "#e08a1e", "#2f9e77", "#d069a0", "#8a6fc9", "#a58a12", "#4fb0c6", "#b5533c", "#7d8792", "#6d9a2f", "#d979a8", "#5b6fb5"],
 	dark: ["#5b9be0", "#f0a04b", "#3fb78c", "#dd78ad", "#a48ae0", "#c7aa35", "#62c3d8", "#d4745c", "#97a2ae", "#8bb84c", "#f099c2", "#7f93dc"],
@@ -94,7 +96,7 @@ function drawAxis() {
 
 const FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Liberation Sans', sans-serif";
 
-/* In seconds; within less than a millisecond also the part behind it, which would else be unreadable. */
+/* In seconds; below a millisecond also the part after it, which would otherwise be unreadable. */
 function axisText(t, step) {
 	return (t < 0 ? "−" : "") + atTime(Math.abs(t), step);
 }
@@ -135,7 +137,7 @@ function drawOverview() {
 	c.strokeRect(a + .75, .75, b - a - 1.5, h - 1.5);
 }
 
-/* Slices at once over the whole run, in steps of two pixels. */
+/* Concurrent slices over the whole run, in steps of two pixels. */
 function overviewDepths() {
 	const kept = [view.t0, view.t1], out = new Float64Array(Math.ceil(view.width / 2));
 
@@ -218,7 +220,8 @@ function drawTrack(c, row, y) {
 	return y;
 }
 
-/* Rows that a mark concerns: those at or below its track, in panes that hold it; all if it has none. */
+/* Rows affected by a mark: those at or below its track, in panes that contain it; all rows if it
+ * has no track. */
 function concerns(mark, row) {
 	return mark.track < 0 || row.track && within(row.track, model.tracks[mark.track]);
 }
@@ -300,7 +303,8 @@ function drawFlags(c, row, y) {
 	});
 }
 
-/* Where a slice is drawn: {x, end, y, h, row}, also outside what is seen; of a folded track its row. */
+/* The position of a slice: {x, end, y, h, row}, also outside the view; the row of a folded
+ * track. */
 function placeOf(i) {
 	const track = trackOf(i), pane = paneOf(i), row = rowShowing(track, pane);
 

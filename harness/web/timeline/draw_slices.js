@@ -1,10 +1,10 @@
 "use strict";
-/* Lanes and areas. Slices narrower than a pixel are drawn together: a column has the colour of the longest, and is as
-   strong as the share of its time that slices take. So each lane costs as many steps as it has pixels. */
+/* Lanes and areas. Slices narrower than a pixel are drawn together: a column has the colour of the longest slice, and its
+ * strength is the share of its time with slices. So each lane costs as many steps as it has pixels. */
 
 const STRENGTHS = 8, LABEL_LEAST = 26, LETTER = 6.1;
 
-/* Rectangles of one colour that touch become one. */
+/* Merges adjacent rectangles of one colour. */
 class Strip {
 	constructor(c, y, h) {
 		Object.assign(this, {c, y, h, x: 0, end: -1, colour: ""});
@@ -31,7 +31,7 @@ class Strip {
 	}
 }
 
-/* First slice of [i, b) that starts at 't' or later, which is near. */
+/* First slice of [i, b) that starts at or after 't', which is near. */
 function gallop(i, b, t) {
 	let step = 1;
 
@@ -81,7 +81,7 @@ function drawWide(c, strip, i, x, end, y, h) {
 		label(c, nameOf(i), x, end, y, h, i);
 }
 
-/* Some time in a column is always seen. */
+/* A column always covers some time. */
 function strengthOf(share) {
 	return Math.min(STRENGTHS, Math.max(2, Math.ceil(share * STRENGTHS)));
 }
@@ -103,7 +103,8 @@ function drawLane(c, lane, offset, y, h) {
 		const pixel = Math.max(0, Math.floor(x)), end = gallop(i, b, t0 + (pixel + 1) * nsPerPixel);
 		let next = Math.max(end, i + 1);
 
-		/* Slices of a lane do not overlap: only the last that begins in a column can leave it. */
+		/* Slices of a lane do not overlap: only the last one that begins in a column can
+		 * extend beyond it. */
 		if (next > i + 1 && model.duration[next - 1] * perNs >= 1.5)
 			next--;
 		const longest = longestOf(i, next);
@@ -118,7 +119,8 @@ function drawLane(c, lane, offset, y, h) {
 	strip.flush();
 }
 
-/* Time that slices of a lane take before 't', summed over all before. 'near' is where the last search ended. */
+/* Time before 't' covered by slices of a lane, from cumulative sums. 'near' is the end of the
+ * last search. */
 function busyUntil(lane, t, near) {
 	const a = model.laneFrom[lane], b = model.laneFrom[lane + 1];
 	let step = 1, i = near.i;
@@ -134,7 +136,7 @@ function busyUntil(lane, t, near) {
 	return model.busyBefore[i] + share * (model.busyBefore[i + 1] - model.busyBefore[i]);
 }
 
-/* Slices at once, on average, in each column of 'step' pixels. */
+/* Average number of concurrent slices in each column of 'step' pixels. */
 function depths(lanes, offset, step) {
 	const n = Math.ceil(view.width / step), out = new Float64Array(n), ns = (view.t1 - view.t0) / view.width * step;
 

@@ -7,7 +7,7 @@
 #include "harness/base/alloc.h"
 #include "harness/web/timeline/lanes.h"
 
-enum { SUM = 8 }; /* a flag behind those of enum timeline_flags */
+enum { SUM = 8 }; /* a flag after those of enum timeline_flags */
 #define NOT_SHOWN UINT32_MAX
 
 const char *const encode_names[N_BLOCKS] = {
@@ -26,7 +26,7 @@ uint32_t encode_word(struct encoder *c, uint32_t word)
 	return c->page_words[word] - 1;
 }
 
-/* The values go to the columns of the arguments' shape, whose number is returned. */
+/* Appends the values to the columns of the arguments' shape; returns its number. */
 static uint32_t put_args(struct encoder *c, const struct stored *s)
 {
 	const struct stored_arg *args = spill_map(&c->t->args);
@@ -75,8 +75,8 @@ static void put_slice(struct encoder *c, const struct shown *s)
 	c->n++;
 }
 
-/* Starts count from the end of the slice before them in their lane; in the last lane, where slices
- * may overlap, from its start. */
+/* Starts are relative to the end of the previous slice in the lane; in the last lane, where
+ * slices may overlap, to its start. */
 static void put_track(struct encoder *c, struct lanes *l, uint32_t track)
 {
 	json_t *counts = json_array_get(c->lanes, track);
@@ -133,7 +133,7 @@ static int compare_arrows(const void *pa, const void *pb)
 	return (a->to > b->to) - (a->to < b->to);
 }
 
-/* Between slices that are there one by one. */
+/* Between slices that are kept individually. */
 static void put_arrows(struct encoder *c)
 {
 	const struct stored_arrow *arrows = spill_map(&c->t->arrows);
@@ -164,7 +164,7 @@ void encode_init(struct encoder *c, struct timeline *t)
 	detail_init(&c->detail, t);
 }
 
-/* All but what slices are chosen from. */
+/* Everything except the source of slices. */
 static void reset(struct encoder *c)
 {
 	struct encoder kept = {.t = c->t, .detail = c->detail, .points_max = c->points_max};

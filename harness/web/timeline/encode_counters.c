@@ -6,11 +6,11 @@
 #include "harness/web/timeline/encode.h"
 
 enum {
-	POINTS_LEAST = 400, /* of a counter */
+	POINTS_LEAST = 400, /* minimum for a counter */
 	POINTS_OF_A_BIN = 4,
 };
 
-/* The samples of one counter as [bin's first, least, greatest, last], or as they are. */
+/* The samples of one counter, per bin [first, minimum, maximum, last], or unchanged. */
 struct points {
 	struct stored_sample *list;
 	size_t n;
@@ -51,7 +51,7 @@ static void put_in_bin(struct points *p, const struct stored_sample *s, uint64_t
 	p->of_bin[3] = *s;
 }
 
-/* Whole numbers as differences; others as the eight bytes of their IEEE 754 form. */
+/* Integers as differences; others as the eight bytes of their IEEE 754 form. */
 static void put_points(struct encoder *c, const struct points *p, json_t *about)
 {
 	struct timeline_column times = {0}, values = {0};

@@ -1,7 +1,7 @@
 /* Encodes the index of a timeline's blocks. */
 #include "harness/web/timeline/encode.h"
 
-enum { EXACT_BITS = 52 }; /* of numbers in JavaScript, with room for a difference */
+enum { EXACT_BITS = 52 }; /* exact integers in JavaScript, with room for a difference */
 
 json_t *encode_count(uint64_t n)
 {

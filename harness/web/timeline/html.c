@@ -1,4 +1,4 @@
-/* The page, made as large as fits. */
+/* Writes the page as large as allowed. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -8,8 +8,8 @@
 
 enum {
 	BYTES_MAX = 15000000,
-	BYTES_A_SLICE = 10, /* of the first try */
-	BYTES_A_POINT = 32, /* of a counter; they take some third of the page at most */
+	BYTES_A_SLICE = 10, /* estimate for the first attempt */
+	BYTES_A_POINT = 32, /* for a counter; counters take at most a third of the page */
 	TRIES = 8,
 };
 
@@ -22,8 +22,8 @@ static uint64_t size_on_page(const struct encoder *c, const json_t *index)
 	return size;
 }
 
-/* With as many slices as fit into 'bytes_max', or nearly: the next number of slices is drawn from
- * the size of the last. */
+/* Writes as many slices as fit into 'bytes_max', approximately: the next number of slices is
+ * derived from the last size. */
 static int encode_within(struct encoder *c, uint64_t bytes_max, json_t **index, struct err *e)
 {
 	uint64_t all = spill_count(&c->t->slices), slices = bytes_max / BYTES_A_SLICE, size = 0;
@@ -93,7 +93,7 @@ int timeline_html(struct timeline *t, FILE *f, uint64_t bytes_max, struct err *e
 	return rc;
 }
 
-/* The index is of numbers and one text of digits: it needs no more escaping than JSON's. */
+/* The index has only numbers and one string of digits: it needs no escaping beyond JSON's. */
 static void put_data(const struct encoder *c, const json_t *index, uint64_t generation, FILE *f)
 {
 	fprintf(f, "{\"generation\":%llu,\"index\":", (unsigned long long)generation);

@@ -61,7 +61,7 @@ function moveDrag(p) {
 	lookAt(drag.t0 + by, drag.t1 + by);
 }
 
-/* Both fingers stay on the moments that they were put on. */
+/* Both fingers stay on the times that they touched first. */
 function pinch() {
 	const [a, b] = [...pointers.values()], [ta, tb] = drag.at;
 
@@ -125,7 +125,7 @@ function hover(p) {
 	showTip(p.x, p.y, what);
 }
 
-/* Ctrl or Alt and the wheel zooms, Shift and the wheel, or sideways, pans; else the rows scroll. */
+/* The wheel zooms with Ctrl or Alt, pans with Shift or sideways, and otherwise scrolls the rows. */
 function wheel(event) {
 	const p = placeIn(event), unit = event.deltaMode === 1 ? 16 : 1;
 
@@ -148,7 +148,8 @@ function overviewMove(event) {
 	lookAt(at - span / 2, at + span / 2);
 }
 
-/* The slice before or after the selected one in its lane; none selected: the longest in view. */
+/* The previous or next slice in the lane of the selected one; without a selection, the longest in
+ * view. */
 function stepSlice(by) {
 	if (view.selected < 0) {
 		const [i] = slowestInView(1, 0);

@@ -1,5 +1,5 @@
 "use strict";
-/* Names of tracks at the left, as a tree; only those in view are in the document. */
+/* Names of tracks at the left, as a tree; only visible ones are in the document. */
 
 const labelPool = [];
 let focusedRow = 0;
@@ -67,7 +67,7 @@ function toggle(track, open) {
 	resized();
 }
 
-/* Brings a row into view and gives its label the focus. */
+/* Scrolls a row into view and focuses its label. */
 function focusRow(i) {
 	const row = rows[i], box = byId("rows");
 

@@ -11,7 +11,7 @@ static void lanes_show(struct lanes *l, const struct shown *s)
 	l->list[l->n++] = *s;
 }
 
-/* The sum that 's' belongs to, or NULL. One of an earlier window has ended. */
+/* The sum to which 's' belongs, or NULL. A sum of an earlier window has ended. */
 static struct shown *sum_of(struct lanes *l, const struct stored *s)
 {
 	for (unsigned i = 0; i < l->n_sums; i++) {

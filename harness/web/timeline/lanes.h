@@ -1,6 +1,6 @@
 /*
- * The slices of one track as a page shows them: those that it holds one by one, sums of short ones
- * that follow each other, and all in lanes, in which no two overlap.
+ * The slices of one track in the form for a page: individual slices and sums of consecutive short
+ * ones, all in lanes without overlaps.
  */
 #ifndef CULPRIT_HARNESS_WEB_TIMELINE_LANES_H
 #define CULPRIT_HARNESS_WEB_TIMELINE_LANES_H
@@ -8,14 +8,14 @@
 #include "harness/web/timeline/detail.h"
 
 enum {
-	LANES_MAX = 256, /* slices that fit into none overlap in the last */
-	SUMS_MAX = 64,   /* categories that are summed at a time */
+	LANES_MAX = 256, /* slices that fit into no lane overlap in the last */
+	SUMS_MAX = 64,   /* categories that are summed at the same time */
 };
 
 struct shown {
-	struct stored s;  /* of a sum: from the first to the end of the last; its name is 0 */
-	uint64_t n;       /* 1, or of a sum: how many slices */
-	uint64_t busy_ns; /* of a sum: of their durations; it may be more than lasts the sum */
+	struct stored s;  /* a sum: from the first start to the last end; name 0 */
+	uint64_t n;       /* 1; a sum: number of slices */
+	uint64_t busy_ns; /* a sum: total duration; can exceed the sum's own duration */
 	uint16_t lane;
 };
 
@@ -25,17 +25,17 @@ struct lanes {
 	uint64_t window_ns; /* a sum begins and ends in the same window after 'from_ns' */
 	struct shown *list;
 	size_t n;
-	uint32_t in_lane[LANES_MAX]; /* slices by lane */
+	uint32_t in_lane[LANES_MAX]; /* number of slices by lane */
 	unsigned n_lanes;
-	struct shown sums[SUMS_MAX]; /* those that are open */
+	struct shown sums[SUMS_MAX]; /* open sums */
 	unsigned n_sums;
 };
 
 /* Slices of one track, sorted by start. */
 void lanes_add(struct lanes *l, const struct stored *s);
-/* The list is sorted by lane and start. */
+/* Sorted by lane and start. */
 void lanes_end(struct lanes *l);
-/* For the next track. */
+/* Resets for the next track. */
 void lanes_reset(struct lanes *l);
 void lanes_clear(struct lanes *l);
 

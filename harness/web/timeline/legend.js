@@ -1,5 +1,6 @@
 "use strict";
-/* The categories with their colours; a click hides or shows one, with Alt or twice alone. */
+/* The categories with their colours; a click hides or shows one; with Alt, or twice, shows only
+ * that one. */
 
 function drawLegend() {
 	const order = model.categories.filter((c) => c.n).sort((a, b) => b.busy - a.busy || a.id - b.id);
@@ -9,7 +10,7 @@ function drawLegend() {
 
 		swatch.style.background = colourOfCategory(c);
 		return el("button.chip", {type: "button", "aria-pressed": String(c.shown), "data-category": c.id,
-			title: c.n.toLocaleString("en") + " slices, " + inTime(c.busy) + " in all. Click: hide or show; Alt-click: this alone",
+			title: c.n.toLocaleString("en") + " slices, " + inTime(c.busy) + " in all. Click: hide or show; Alt-click: show only this",
 			onclick: (event) => filterBy(c, event.altKey), ondblclick: () => filterBy(c, true)}, swatch, c.name || "no category",
 		el("span.n", null, shortCount(c.n)));
 	}), model.categories.some((c) => !c.shown) ? el("button", {type: "button", id: "all-categories", onclick: showAllCategories}, "Show all") : null);

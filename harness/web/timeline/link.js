@@ -1,5 +1,6 @@
 "use strict";
-/* The address holds what is seen: #t=START,LENGTH in seconds of the run, and the selected slice as &s=TRACK,START_NS. */
+/* The address holds the view: #t=START,LENGTH in seconds of the run, and the selected slice as
+ * &s=TRACK,START_NS. */
 
 let written = null;
 
@@ -15,11 +16,11 @@ function writeLink() {
 	try {
 		history.replaceState(null, "", text);
 	} catch {
-		/* some browsers limit how often; the next change writes it */
+		/* some browsers limit the rate; the next change writes it */
 	}
 }
 
-/* The slice of a track that starts at this moment, the longest of them; -1: none. */
+/* The longest slice of a track that starts at this time; -1: none. */
 function sliceAt(trackId, start) {
 	const track = model.tracks[trackId];
 	let best = -1;
@@ -33,7 +34,8 @@ function sliceAt(trackId, start) {
 	return best;
 }
 
-/* "#t=12.5" shows a hundredth of the run around that second, "#t=12.5,0.2" what begins there. */
+/* "#t=12.5" shows a hundredth of the run around that second, "#t=12.5,0.2" the period that begins
+ * there. */
 function readLink() {
 	const parts = new URLSearchParams(location.hash.slice(1)), t = (parts.get("t") || "").split(",").map(parseFloat);
 	const s = (parts.get("s") || "").split(",").map(Number);

@@ -1,5 +1,6 @@
 "use strict";
-/* Arrows: of the selected slice, one hop or the whole chain; of slices from some duration on; or all in view. */
+/* Arrows: of the selected slice (one hop or the whole chain), of slices above a duration, or all
+ * in view. */
 
 const CHAIN_MAX = 5000, SLOW_MAX = 400, EVERY_MAX = 2000, HEADS_MAX = 100;
 
@@ -15,13 +16,13 @@ function arrowsInto(i) {
 	return Array.from(model.intoOrder.subarray(model.intoFirst[i], model.intoFirst[i + 1]));
 }
 
-/* An answer leads to what was there before it. */
+/* An answer leads to a slice that started before it. */
 function isAnswer(a) {
 	return model.start[model.arrowTo[a]] < model.start[model.arrowFrom[a]];
 }
 
-/* Follows arrows from 'i' to what it caused, or back to what caused it; not those of answers, which lead back to
-   where one came from. */
+/* Follows arrows from 'i' to its effects, or back to its causes; ignores arrows of answers, which lead back to the
+origin. */
 function walkChain(i, arrows, step, end) {
 	const seen = new Set([i]), todo = [i];
 
@@ -38,8 +39,8 @@ function walkChain(i, arrows, step, end) {
 	}
 }
 
-/* Arrows that touch slice 'i', or the whole chain: all that caused it, and all that it caused. Others that a common
-   cause had (the further requests of one call) are not in it. */
+/* Arrows that touch slice 'i', or the whole chain: all of its causes and all of its effects. Other effects of a common
+ * cause (the further requests of one call) are not included. */
 function chainOf(i, whole) {
 	const arrows = new Set([...arrowsOut(i), ...arrowsInto(i)]);
 
@@ -50,7 +51,7 @@ function chainOf(i, whole) {
 	return arrows;
 }
 
-/* The 'most' longest slices in view of the lanes whose row is unfolded, from 'least' ns on: a search by halves. */
+/* The 'most' longest slices in view in unfolded rows, of at least 'least' ns: by binary search. */
 function slowestInView(most, least) {
 	const heap = [], out = [];
 	const push = (a, b) => {
@@ -89,7 +90,8 @@ function ownLanes(row) {
 	return Array.from({length: row.lanes}, (_, k) => row.track.firstLane + k);
 }
 
-/* Arrows into the slices in view of tracks that are unfolded: all, or every so many of more than EVERY_MAX. */
+/* Arrows into the visible slices of unfolded tracks: all, or a sample if there are more than
+ * EVERY_MAX. */
 function everyArrow() {
 	const ranges = [], out = [];
 	let n = 0;
@@ -118,7 +120,7 @@ function isShown(i) {
 	return model.kindShown[model.kind[i]];
 }
 
-/* What drawArrows draws; found again when the selection, the choice or the view has changed. */
+/* The arrows for drawArrows; recomputed when the selection, the choice or the view has changed. */
 function arrowsToDraw() {
 	const arrows = new Set();
 
@@ -132,8 +134,8 @@ function arrowsToDraw() {
 	return arrows;
 }
 
-/* A cause leads from within its slice to the start of what it caused; what started before, as an answer does, is
-   reached at the end of the slice that leads to it. */
+/* A cause leads from within its slice to the start of its effect; an effect that started before, like that of an answer,
+is reached at the end of the slice that leads to it. */
 function arrowEnds(a) {
 	const from = model.arrowFrom[a], to = model.arrowTo[a], p = placeOf(from), q = placeOf(to);
 

@@ -16,7 +16,7 @@ struct timeline_live {
 	struct loopback *server;
 	char *page;
 	size_t page_size;
-	pthread_mutex_t lock; /* of what follows */
+	pthread_mutex_t lock; /* protects the members below */
 	char *data;
 	size_t data_size;
 	uint64_t generation;
@@ -31,7 +31,7 @@ static void live_give(struct loopback_answer *out, const char *type, const char 
 	memcpy(out->text, text, size);
 }
 
-/* The data, unless the page has it already. */
+/* The data, unless the page already has it. */
 static void give_data(
 	struct timeline_live *l, const struct loopback_request *r, struct loopback_answer *out)
 {

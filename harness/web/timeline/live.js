@@ -1,10 +1,10 @@
 "use strict";
-/* A page that a running program serves: asks once a second for the run as it is now, and stays where one looks. */
+/* A page served by a running program: polls the run once a second, and keeps the user's view. */
 
 const live = {blocks: null, generation: 0, paused: false};
 const LIVE_EVERY_MS = 1000, LIVE_RETRY_MS = 5000;
 
-/* The run as the program has it now: {generation, index, blocks}, or null if it has nothing new. */
+/* The run's current state: {generation, index, blocks}, or null if unchanged. */
 async function fetchRun() {
 	const answer = await fetch("data" + location.search + "&have=" + live.generation, {cache: "no-store"});
 
@@ -15,7 +15,7 @@ async function fetchRun() {
 	return answer.json();
 }
 
-/* What one has chosen, by names: numbers of tracks and slices are others in the next data. */
+/* The user's choices, by name: numbers of tracks and slices change with the next data. */
 function remember() {
 	const whole = view.t1 - view.t0 > .98 * (view.whole.to - view.whole.from);
 
@@ -75,7 +75,7 @@ async function show(run) {
 		drawPanel();
 }
 
-/* Until the page is closed; a program that has ended is asked again now and then. */
+/* Until the page is closed; a program that has ended is polled less often. */
 async function listen() {
 	let wait = LIVE_EVERY_MS;
 
@@ -87,12 +87,12 @@ async function listen() {
 		sayWhatIsMissing();
 	} catch (why) {
 		wait = LIVE_RETRY_MS;
-		fill("trouble", "The run is not reported any more (" + why.message + "); this is what was seen last.").hidden = false;
+		fill("trouble", "The run is no longer reported (" + why.message + "); this is its last state.").hidden = false;
 	}
 	setTimeout(listen, wait);
 }
 
-/* The first data of a live page; it waits until there is some. */
+/* Waits for the first data of a live page. */
 async function firstRun() {
 	for (;;) {
 		const run = await fetchRun();
@@ -107,12 +107,12 @@ async function firstRun() {
 }
 
 function startLive() {
-	const button = el("button", {type: "button", id: "pause", "aria-pressed": "false", title: "Stop following the run; it goes on"}, "Pause");
+	const button = el("button", {type: "button", id: "pause", "aria-pressed": "false", title: "Stop following the run; the run continues"}, "Pause");
 
 	button.addEventListener("click", () => {
 		live.paused = !live.paused;
 		button.setAttribute("aria-pressed", String(live.paused));
-		button.textContent = live.paused ? "Go on" : "Pause";
+		button.textContent = live.paused ? "Resume" : "Pause";
 	});
 	byId("compare").before(button);
 	setTimeout(listen, LIVE_EVERY_MS);

@@ -15,7 +15,7 @@ function coloursChanged() {
 	redraw();
 }
 
-/* Above all that is drawn. */
+/* Text above the drawing. */
 function sayWhatIsMissing() {
 	const lines = model.notes.filter(([term]) => /(^|, )missing$/.test(term)).map(([term, text]) => term + ": " + text + ".");
 
@@ -25,7 +25,7 @@ function sayWhatIsMissing() {
 	fill("trouble", lines.map((line) => el("div", null, line))).hidden = !lines.length;
 }
 
-/* What the run asks for. */
+/* Applies the run's own settings. */
 function firstView() {
 	if (index.all_arrows_shown)
 		byId("hops").value = view.hops = "every";
@@ -67,7 +67,7 @@ async function start() {
 	if (isLive)
 		startLive();
 	drawNow();
-	view.openedMs = performance.now(); /* since the page was asked for */
+	view.openedMs = performance.now(); /* since the page was requested */
 	document.documentElement.dataset.ready = "true";
 }
 

@@ -1,5 +1,6 @@
 "use strict";
-/* The run: tracks, their lanes, slices in columns, arrows. A slice is known by its position in the columns. */
+/* The run: tracks, their lanes, slices in columns, arrows. A slice is identified by its position
+ * in the columns. */
 
 const KINDS = ["cluster", "node", "process", "thread", "layer"];
 const MARKS = ["fault", "verdict", "trigger", "phase"];
@@ -80,7 +81,7 @@ function readSlices(starts, durations, kinds) {
 	}
 }
 
-/* Sums of short slices: how many each is, and how long they were. */
+/* Sums of short slices: number and total duration of each. */
 function readSums(bytes) {
 	const r = new Numbers(bytes), at = model.sumAt = new Uint32Array(index.sums);
 
@@ -94,7 +95,7 @@ function readSums(bytes) {
 		}
 }
 
-/* Arrows are sorted by where they come from; 'intoOrder' holds them by where they lead. */
+/* Arrows are sorted by origin; 'intoOrder' has them by destination. */
 function readArrows(bytes) {
 	const r = new Numbers(bytes), n = index.arrows;
 	const from = model.arrowFrom = new Uint32Array(n), to = model.arrowTo = new Uint32Array(n);
@@ -127,7 +128,7 @@ function readMarks() {
 	model.notes = index.notes.map(([term, text]) => [word(term), word(text)]);
 }
 
-/* First position in [a, b) at which 'values' is at least 'x' (or, with 'above', more than it). */
+/* First position in [a, b) at which 'values' is at least 'x' (with 'above': more than 'x'). */
 function firstFrom(values, x, a, b, above) {
 	while (a < b) {
 		const middle = (a + b) >>> 1;
@@ -148,7 +149,7 @@ function isSum(i) {
 	return (model.kindFlags[model.kind[i]] & SUM) !== 0;
 }
 
-/* How long the slices that 'i' stands for were. */
+/* Total duration of the slices that 'i' represents. */
 function busyOf(i) {
 	return isSum(i) ? model.sumBusy[sumIndex(i)] : model.duration[i];
 }
@@ -171,7 +172,8 @@ function nameOf(i) {
 	return word(model.kindName[model.kind[i]]);
 }
 
-/* First slice of a lane that ends after 't'. In the last lane slices may overlap: it is looked through. */
+/* First slice of a lane that ends after 't'. In the last lane slices may overlap, so it is
+ * searched linearly. */
 function firstEndingAfter(lane, t) {
 	const overlaps = lane - model.tracks[model.laneTrack[lane]].firstLane === LANES_MAX - 1;
 	let a = model.laneFrom[lane], b = model.laneFrom[lane + 1];
@@ -192,8 +194,8 @@ function firstEndingAfter(lane, t) {
 	return a;
 }
 
-/* What drawing and the tables ask about ranges of slices, of the categories shown: the longest, and the time
-   that all take. Each level of the pyramid holds the longest of sixteen below it. */
+/* Queries of drawing and tables about ranges of visible slices: the longest, and the total time. Each level of the
+ * pyramid has the longest of sixteen entries below. */
 const FAN = 16;
 
 function buildPyramid() {
@@ -237,7 +239,7 @@ function buildPyramid() {
 	}
 }
 
-/* The duration, of a sum the mean; -1 if its category is not shown. */
+/* The duration, for a sum the mean; -1 if its category is hidden. */
 function weight(i) {
 	return model.weights[i];
 }
@@ -246,7 +248,7 @@ function longer(a, b) {
 	return weight(b) > weight(a) ? b : a;
 }
 
-/* The longest slice shown of [a, b), which is not empty. */
+/* The longest visible slice of [a, b), which is not empty. */
 function longestOf(a, b) {
 	let best = a, level = -1;
 
@@ -287,7 +289,7 @@ function countCategories() {
 	}
 }
 
-/* Arguments are read when somebody first asks for one: [key, value text] of slice 'i'. */
+/* Arguments are decoded on first use: [key, value text] of slice 'i'. */
 function argumentsOf(i) {
 	const shape = model.kindShape[model.kind[i]];
 
@@ -331,7 +333,7 @@ function readColumn(r, n, coded) {
 	return coded % 2 ? column.bigDeltas(n) : Float64Array.from({length: n}, () => column.delta());
 }
 
-/* Reads the index and its blocks; what was there before is gone. */
+/* Reads the index and its blocks; replaces all previous data. */
 async function loadModel() {
 	const [words, starts, durations, kinds, sums, args, arrows, counters] = await Promise.all(
 		["words", "starts", "durations", "kinds", "sums", "args", "arrows", "counters"].map(unpacked));
@@ -339,7 +341,7 @@ async function loadModel() {
 	for (const key of Object.keys(model))
 		delete model[key];
 	Object.assign(model, {n: index.slices, span: Math.max(1, index.span_ns), origin: BigInt(index.origin_ns)});
-	/* Characters that turn the direction of writing would disturb what stands next to them. */
+	/* Characters that change the text direction would affect neighbouring text. */
 	model.words = new TextDecoder().decode(words).replace(/[\u202a-\u202e\u2066-\u2069]/g, "\ufffd").split("\n");
 	readTracks();
 	readKinds();

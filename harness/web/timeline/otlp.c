@@ -1,7 +1,7 @@
 /*
  * OpenTelemetry's spans: ExportTraceServiceRequest of opentelemetry/proto/collector/trace/v1 as
- * JSON (ids in hexadecimal, 64-bit numbers as texts). Spans of one process are under one resource;
- * the resource comes again where its tracks are not side by side.
+ * JSON (ids in hexadecimal, 64-bit numbers as strings). Spans of one process are under one
+ * resource, which is repeated if its tracks are not adjacent.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -17,9 +17,9 @@ enum { KIND_INTERNAL = 1, STATUS_ERROR = 2 };
 struct otlp {
 	struct timeline *t;
 	struct arrow_index joints;
-	struct detail detail; /* which slices arrows join */
+	struct detail detail; /* groups of slices joined by arrows */
 	FILE *f;
-	uint64_t run; /* in the trace ids, so that those of two runs differ */
+	uint64_t run; /* part of the trace ids, so that those of two runs differ */
 };
 
 static void otlp_put_text(FILE *f, const char *text)
@@ -59,7 +59,7 @@ static const char *track_name(const struct timeline *t, int32_t track)
 	return words_text(&t->words, t->tracks[track].name);
 }
 
-/* The track itself or the nearest above it of this kind, or TIMELINE_NONE. */
+/* The track or its nearest ancestor of this kind, or TIMELINE_NONE. */
 static int32_t above(const struct timeline *t, int32_t track, enum timeline_kind kind)
 {
 	while (track >= 0 && t->tracks[track].kind != kind)
@@ -67,7 +67,7 @@ static int32_t above(const struct timeline *t, int32_t track, enum timeline_kind
 	return track;
 }
 
-/* What the spans of a track share. */
+/* Attributes shared by the spans of a track. */
 struct resource {
 	int32_t process, node, cluster;
 };
@@ -104,7 +104,7 @@ static void put_ids(struct otlp *o, const char *trace, const char *span, uint32_
 		o->run, root + 1, span, number + (uint64_t)1);
 }
 
-/* The first arrow that leads on into a slice comes from its parent; the others are links. */
+/* The first forward arrow into a slice comes from its parent; the others are links. */
 static uint32_t put_parent(struct otlp *o, uint32_t number)
 {
 	const struct arrow_index *j = &o->joints;
@@ -224,7 +224,7 @@ static void put_spans(struct otlp *o)
 	spill_merge_clear(&m);
 }
 
-/* A hash of what names the run. */
+/* A hash that identifies the run. */
 static uint64_t run_id(const struct timeline *t)
 {
 	const char *run = words_text(&t->words, t->run), *title = words_text(&t->words, t->title);

@@ -1,5 +1,6 @@
 "use strict";
-/* Comparing: two parts of the tree one above the other, the second with an offset in time of its own. */
+/* Comparison: two parts of the tree one above the other, the second with a separate offset in
+ * time. */
 
 function comparable() {
 	return model.tracks.filter((t) => t.kind <= 1 || t.parent < 0);
@@ -94,7 +95,7 @@ function onePane() {
 	byId("compare").focus();
 }
 
-/* The first two servers or runs, until others are chosen. */
+/* The first two servers or runs, unless others are chosen. */
 function compare() {
 	if (panes.length < 2) {
 		const all = comparable(), nodes = all.filter((t) => t.kind === 1), two = nodes.length > 1 ? nodes : all;

@@ -1,8 +1,8 @@
 /*
  * Perfetto's trace: TracePackets of perfetto/trace/trace_packet.proto, each field 1 of Trace. One
- * sequence; names, categories and keys are interned (interned_data.proto); slices of a track are in
- * order of time, tracks one after the other: Perfetto sorts events by time, those of one time by
- * their order in the file.
+ * sequence; names, categories and keys are interned (interned_data.proto). Tracks are written one
+ * after the other, slices of a track in order of time. Perfetto sorts events by time, and events
+ * with the same time by their order in the file.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -48,10 +48,10 @@ enum { LANES = 1024, DEPTH = 64 };
 #define COUNTERS_FROM (1ull << 62)
 #define MARKS_TRACK (1ull << 63)
 
-/* What an InternedData's field holds; its bit says that a word was written there. */
+/* The kind of an InternedData entry; its bit marks words already written to it. */
 enum { IN_CATEGORIES = 1, IN_NAMES = 2, IN_KEYS = 3 };
 
-/* Slices that are open on a track of Perfetto's; the last ends first. */
+/* Open slices on a Perfetto track; the last one ends first. */
 struct lane {
 	int64_t ends[DEPTH];
 	unsigned n;
@@ -65,7 +65,7 @@ struct writer {
 	uint8_t *written; /* bits by word */
 	struct lane *lanes;
 	unsigned n_lanes;
-	uint64_t shift; /* added to times, so that none is negative */
+	uint64_t shift; /* added to times, so that all are positive */
 };
 
 static void put_key(struct timeline_column *c, unsigned field, unsigned type)
@@ -97,7 +97,7 @@ static void perfetto_put_text(struct timeline_column *c, unsigned field, const c
 	put_bytes(c, field, text, strlen(text));
 }
 
-/* The message 'part' as a field, and empties it. */
+/* Writes the message 'part' as a field, and empties it. */
 static void put_part(struct timeline_column *c, unsigned field, struct timeline_column *part)
 {
 	put_bytes(c, field, part->data, part->size);
@@ -122,7 +122,7 @@ static void end_packet(struct writer *w)
 	column_clear(&head);
 }
 
-/* A word's number in the sequence's interned data, written before its first use. */
+/* A word's number in the sequence's interned data, which is written before its first use. */
 static uint64_t interned(struct writer *w, unsigned where, uint32_t word)
 {
 	if (!(w->written[word] & 1 << where)) {
@@ -211,7 +211,7 @@ static void put_end(struct writer *w, uint64_t uuid, int64_t at_ns)
 	end_event(w, at_ns);
 }
 
-/* Ends what has ended by 'until_ns' on a lane. */
+/* Ends the slices of a lane that have ended by 'until_ns'. */
 static void end_slices(struct writer *w, int32_t track, unsigned lane, int64_t until_ns)
 {
 	struct lane *l = &w->lanes[lane];
@@ -227,7 +227,7 @@ static void end_track(struct writer *w, int32_t track)
 	w->n_lanes = 0;
 }
 
-/* A lane on which the slice nests, or LANES: none. */
+/* A lane on which the slice nests, or LANES if there is no such lane. */
 static unsigned lane_for(struct writer *w, const struct stored *s)
 {
 	const struct track *track = &w->t->tracks[s->track];
@@ -283,7 +283,7 @@ static void put_annotations(struct writer *w, const struct stored *s, bool with_
 		put_annotation(w, "duration_ns", 0, false, s->duration_ns);
 }
 
-/* An arrow is its own flow; Perfetto draws flows only forward in time. */
+/* Each arrow is a separate flow; Perfetto draws flows only forward in time. */
 static void put_flows(struct writer *w, uint32_t number)
 {
 	const struct arrow_index *j = &w->joints;
@@ -352,7 +352,7 @@ static void put_samples(struct writer *w)
 	spill_merge_clear(&m);
 }
 
-/* Spans may overlap, so each mark is an instant, and the end of a span another. */
+/* Spans may overlap, so each mark is an instant, and the end of a span is another instant. */
 static void put_mark(struct writer *w, const struct mark *m, const char *kind, int64_t at_ns)
 {
 	perfetto_put_number(&w->event, EVENT_TYPE, INSTANT);

@@ -1,10 +1,10 @@
 "use strict";
-/* What is shown from top to bottom: for each pane its head, then its tracks as they are folded. */
+/* The rows from top to bottom: for each pane its head, then its tracks, folded or not. */
 
 const ROW = {head: 22, track: 20, lane: 16, counter: 34, area: 26};
 const OPEN_LANES = 6;
 
-/* A pane shows the tracks below 'root' (null: all), 'offset' ns later than they were. */
+/* A pane shows the tracks below 'root' (null: all), shifted by 'offset' ns. */
 const panes = [];
 let rows = [], rowOfTrack = [], rowsHeight = 0;
 
@@ -15,7 +15,7 @@ function within(track, root) {
 	return root === null;
 }
 
-/* From the first to the last time of what is below 'root'. */
+/* The time range of everything below 'root'. */
 function spanOf(root) {
 	let from = Infinity, to = -Infinity;
 
@@ -39,8 +39,8 @@ function spanOf(root) {
 	return from <= to ? {from, to} : {from: 0, to: model.span};
 }
 
-/* What is not much larger than the window is open; else processes are folded, then layers of several tracks, and
-   in large clusters nodes. Of these, those are opened again that a fault or a verdict concerns, while there is room. */
+/* A tree not much larger than the window is unfolded; otherwise processes are folded, then layers of several tracks, and
+in large clusters nodes. Tracks affected by a fault or a verdict are unfolded again while there is room. */
 function foldAtFirst() {
 	const fits = () => {
 		layOut();
@@ -102,7 +102,7 @@ function layOut() {
 	rowsHeight = top;
 }
 
-/* The row that shows a track in a pane: its own or that of the folded one above it. */
+/* The row that shows a track in a pane: its own, or that of its folded ancestor. */
 function rowShowing(track, pane) {
 	for (let t = track; t; t = model.tracks[t.parent]) {
 		const i = rowOfTrack[pane.id].get(t);
@@ -113,7 +113,7 @@ function rowShowing(track, pane) {
 	return null;
 }
 
-/* All lanes below a track, itself with them: [first, last) pairs are contiguous only by track. */
+/* All lanes of a track and its descendants: [first, last) pairs are contiguous only per track. */
 function lanesBelow(track) {
 	if (!track.allLanes) {
 		const out = [], walk = (t) => {
@@ -135,7 +135,7 @@ function unfoldTo(track) {
 		track.open = true;
 }
 
-/* Two runs in one file come one above the other, each from its own start. */
+/* Two runs in one file are shown one above the other, each from its own start. */
 function firstPanes() {
 	const clusters = model.roots.filter((t) => t.kind === 0), [top, bottom] = (index.panes || []).map((id) => model.tracks[id]);
 

@@ -1,5 +1,5 @@
 "use strict";
-/* Finds slices by a part of their name, category or a track's name; what does not match is drawn faintly. */
+/* Finds slices by part of their name, category or track name; other slices are drawn faintly. */
 
 function searchFor(text) {
 	const wanted = text.trim().toLowerCase();
@@ -35,7 +35,8 @@ function foundText(n, tracks) {
 	return parts.join(", ") || "nothing";
 }
 
-/* The next match in time after (or before) the selected slice; where only tracks match, the next of them. */
+/* The next match in time after (or before) the selected slice; if only tracks match, the next
+ * track. */
 function nextFound(back) {
 	const f = view.found;
 

@@ -1,5 +1,6 @@
 "use strict";
-/* The tables below the drawing: the selected slice, the slowest in view (the drawing as text), and the run. */
+/* The tables below the drawing: the selected slice, the slowest in view (a text form of the
+ * drawing), and the run. */
 
 const TABS = {selection: "Selection", slowest: "Slowest in view", marks: "Marks", run: "About"};
 const SLOWEST = 25;
@@ -9,8 +10,8 @@ function slowestPanel() {
 	const found = slowestInView(SLOWEST, 0);
 
 	if (!found.length)
-		return el("p.muted", null, model.n ? "No slice is in view." : "This run holds no slices.");
-	return grid("The " + plural(found.length, "slowest slice") + " of what is unfolded and in view, from " + atTime(view.t0, 1e5) + " to " + atTime(view.t1, 1e5),
+		return el("p.muted", null, model.n ? "No slice is in view." : "This run has no slices.");
+	return grid("The " + plural(found.length, "slowest slice") + " in unfolded tracks in view, from " + atTime(view.t0, 1e5) + " to " + atTime(view.t1, 1e5),
 		["name", "on", "category", "start", "duration", "note"], found.map((i) => [
 			el("button.link", {type: "button", onclick: () => select(i, true)}, nameOf(i) || "no name"), pathOf(trackOf(i)), categoryOf(i).name,
 			atTime(model.start[i], 1e3), inTime(model.duration[i]), flagWords(i).join(", ")]), {numeric: [3, 4]});
@@ -44,13 +45,13 @@ function runPanel() {
 
 	return [runTable(), list([["run", word(index.run)], ["from", byClock(0)], ["length", inTime(index.span_ns)],
 		["slices", (shown + index.summed).toLocaleString("en")], ["arrows", index.all_arrows.toLocaleString("en")], ...model.notes]),
-	index.summed ? el("p", null, "This file holds " + shown.toLocaleString("en") + " slices one by one: all " +
+	index.summed ? el("p", null, "This file has " + shown.toLocaleString("en") + " individual slices: all " +
 		(index.by_request ? "of requests that take " : "of ") + inTime(index.least_ns) + " or more. The other " + index.summed.toLocaleString("en") +
-		" are shown as " + index.sums.toLocaleString("en") + " sums of slices of one category that follow each other; their arrows are left out. " +
+		" are shown as " + index.sums.toLocaleString("en") + " sums of consecutive slices of one category; their arrows are omitted. " +
 		"A shorter part of the run shows all.") : null,
 	index.arrows < index.all_arrows ? el("p.muted", null, index.arrows.toLocaleString("en") + " of the arrows are in this file.") : null,
-	index.counters_cut ? el("p.muted", null, plural(index.counters_cut, "counter") + " had too many samples: of equal windows of time, the first, " +
-		"the least, the greatest and the last are here.") : null,
+	index.counters_cut ? el("p.muted", null, plural(index.counters_cut, "counter") + " had too many samples: for each of equal windows of time, only the first,  " +
+		"the least, the greatest and the last are kept.") : null,
 	index.mended ? el("p", null, plural(index.mended, "slice") + " had a negative duration or an end beyond 64 bits: shown as 0, or cut.") : null];
 }
 
@@ -89,7 +90,7 @@ function tabKey(event) {
 	showTab(ids[(ids.indexOf(tab) + by + ids.length) % ids.length]);
 }
 
-/* After the view has stood still for a moment. */
+/* Runs when the view has been still for a moment. */
 function viewSettled() {
 	if (tab === "slowest" && !byId("panel").contains(document.activeElement))
 		drawPanel();

@@ -11,7 +11,7 @@
 #include "harness/base/alloc.h"
 #include "harness/base/file.h"
 
-/* A file without a name, so that it ends with its descriptor. */
+/* An unnamed file, which is deleted when its descriptor is closed. */
 static int open_unnamed(struct err *e)
 {
 	const char *folder = getenv("TMPDIR");

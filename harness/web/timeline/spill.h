@@ -1,6 +1,6 @@
 /*
- * Records of one size that do not fit into memory: appended to an unnamed temporary file, and read
- * back sorted. Errors stick: after the first, what is added is ignored.
+ * Fixed-size records that do not fit into memory: appended to an unnamed temporary file, and read
+ * back sorted. The first error is kept; records added after it are ignored.
  */
 #ifndef CULPRIT_HARNESS_WEB_TIMELINE_SPILL_H
 #define CULPRIT_HARNESS_WEB_TIMELINE_SPILL_H
@@ -11,7 +11,7 @@
 
 #include "harness/base/err.h"
 
-/* Negative, zero or positive, as qsort's. Records that compare as equal keep no order. */
+/* Compares like qsort's function. Equal records have no defined order. */
 typedef int spill_compare(const void *a, const void *b);
 
 struct spill {
@@ -21,7 +21,7 @@ struct spill {
 	char *buffer;     /* the last 'n' of 'room' records */
 	uint64_t written; /* records in the file */
 	spill_compare *compare;
-	uint64_t *ends; /* of the sorted runs in the file; only with 'compare' */
+	uint64_t *ends; /* ends of the sorted runs in the file; only with 'compare' */
 	size_t n_runs;
 	void *map;
 	size_t map_size;
@@ -37,8 +37,8 @@ static inline uint64_t spill_count(const struct spill *s)
 	return s->written + s->n;
 }
 
-/* All records, in the order of the file: as added, or the sorted runs one after the other. The map
- * holds until the next call that adds. NULL: there are none, or 's->error'. */
+/* All records in the order of the file: as added, or the sorted runs one after the other. The map
+ * is valid until the next addition. NULL: no records, or 's->error'. */
 const void *spill_map(struct spill *s);
 
 /* All records, in order. */
@@ -48,11 +48,11 @@ struct spill_merge {
 	spill_compare *compare;
 	struct spill_run {
 		uint64_t at, end;
-	} * heap; /* the run with the least record first */
+	} * heap; /* the run with the smallest record first */
 	size_t n;
 };
 void spill_merge_init(struct spill_merge *m, struct spill *s);
-/* The next record, or NULL at the end; valid while the map is. */
+/* The next record, or NULL at the end; valid as long as the map. */
 const void *spill_next(struct spill_merge *m);
 void spill_merge_clear(struct spill_merge *m);
 

@@ -137,7 +137,7 @@ void timeline_title(struct timeline *t, const char *title, const char *run)
 	t->run = timeline_word(t, run);
 }
 
-/* Room for one more of 'n' things: at 0, 1, 2, 4 ... */
+/* Makes room for one more of 'n' elements: at 0, 1, 2, 4 ... */
 #define MORE(list, n)                                                                              \
 	do {                                                                                       \
 		if (!((n) & ((n)-1)))                                                              \

@@ -1,32 +1,32 @@
 /*
- * A run on a timeline: a builder that is filled once, and what can be written from it: a page, a
- * trace for Perfetto, spans for OpenTelemetry.
+ * A run on a timeline: a builder that is filled once, and its exports: a page, a trace for
+ * Perfetto, spans for OpenTelemetry.
  *
- * The model. Tracks form a tree (cluster, node, process, thread or layer). A track has slices: work
- * of some duration with a name, a category and a few arguments; slices of one track may overlap or
- * nest. Arrows lead from the slice that causes to the slice that is caused, and say how the link
- * was made. Counters belong to a track and have samples. Marks are moments or spans that concern
- * the whole run or one track: a fault, a verdict, a trigger.
+ * The model. Tracks form a tree (cluster, node, process, thread or layer). A track has slices:
+ * work with a duration, a name, a category and a few arguments; slices of one track may overlap
+ * or nest. Arrows lead from the causing slice to the caused one, with the kind of link. Counters
+ * belong to a track and have samples. Marks are moments or spans that concern the whole run or
+ * one track: a fault, a verdict, a trigger.
  *
- * Units: nanoseconds of one clock (CLOCK_REALTIME, corrected or not: say which with timeline_note).
- * Any int64 is accepted: a negative duration becomes 0, and one whose end is not an int64 is cut;
- * the page says how many.
+ * Units: nanoseconds of one clock (CLOCK_REALTIME, corrected or not: say which with
+ * timeline_note). Any int64 is accepted: a negative duration becomes 0, and a slice whose end
+ * exceeds int64 is cut; the page reports their number.
  *
- * Order: slices, samples, arrows and marks come in any order. What they refer to is made before: a
- * track before its slices, both slices before their arrow.
+ * Order: slices, samples, arrows and marks may be added in any order, after the objects that they
+ * refer to: a track before its slices, both slices before their arrow.
  *
- * Memory: slices, arguments, arrows and samples go to unnamed temporary files in $TMPDIR (/tmp),
- * which nobody else can open and which end with the builder: 48 bytes a slice, 16 an argument, 12
- * an arrow, 24 a sample. In memory are the words, the tracks, the marks and buffers of 50 MB; while
- * an export is written 22 bytes a slice and 8 an arrow more, while a page is written 10 bytes a
- * slice and some 15 times the page.
+ * Memory: slices, arguments, arrows and samples are stored in unnamed temporary files in $TMPDIR
+ * (/tmp), which nobody else can open and which disappear with the builder: 48 bytes per slice, 16
+ * per argument, 12 per arrow, 24 per sample. Words, tracks, marks and buffers of 50 MB are in
+ * memory. Writing an export takes another 22 bytes per slice and 8 per arrow; writing a page
+ * takes 10 bytes per slice and about 15 times the page.
  *
- * Errors: functions that add do not fail. When a temporary file cannot be written, or a limit is
- * passed, the builder remembers the first error, ignores what follows, and every function that
- * writes returns it. Texts may hold any bytes: they are shown as text_clean (harness/base/text.h)
- * writes them, cut after 1000 bytes. The builder copies what it is given.
+ * Errors: functions that add do not fail. If a temporary file cannot be written, or a limit is
+ * exceeded, the builder keeps the first error and ignores later additions; every function that
+ * writes an export returns it. Texts may contain any bytes: they are cleaned like text_clean
+ * (harness/base/text.h) and cut after 1000 bytes. The builder copies its input.
  *
- * One thread at a time uses a builder.
+ * Only one thread at a time may use a builder.
  */
 #ifndef CULPRIT_HARNESS_WEB_TIMELINE_TIMELINE_H
 #define CULPRIT_HARNESS_WEB_TIMELINE_TIMELINE_H
@@ -39,9 +39,9 @@
 struct timeline;
 
 enum {
-	TIMELINE_NONE = -1,           /* of a parent or a mark's track: none */
-	TIMELINE_ARGS_MAX = 12,       /* of one slice; more are left out */
-	TIMELINE_TRACKS_MAX = 100000, /* all three: more are an error */
+	TIMELINE_NONE = -1,           /* no parent, or no track of a mark */
+	TIMELINE_ARGS_MAX = 12,       /* of one slice; further ones are dropped */
+	TIMELINE_TRACKS_MAX = 100000, /* for all three: exceeding is an error */
 	TIMELINE_COUNTERS_MAX = 20000,
 	TIMELINE_WORDS_MAX = 4000000,
 	TIMELINE_COLUMNS_MAX = 32,
@@ -50,24 +50,24 @@ enum {
 };
 #define TIMELINE_SLICES_MAX 1000000000u
 
-/* -EIO or another errno when there is no room for temporary files. */
+/* -EIO or another errno if there is no room for temporary files. */
 int timeline_new(struct timeline **out, struct err *e);
 void timeline_free(struct timeline *t);
 
-/* The heading, and the run's id ("" for none). */
+/* The heading, and the run's id ("" if it has none). */
 void timeline_title(struct timeline *t, const char *title, const char *run);
 
-/* One line of what is known of the run: a term ("hosts", "clock of s2") and a text ("3.2 ms ahead
- * of s1, between 3.1 and 3.3 ms"). */
+/* Adds a note about the run: a term ("hosts", "clock of s2") and a text ("3.2 ms ahead of s1,
+ * between 3.1 and 3.3 ms"). */
 void timeline_note(struct timeline *t, const char *term, const char *text);
 
-/* A row of a table that "About" shows above the notes; the first row holds the table's caption,
- * then the names of the second column and of those behind it. At most TIMELINE_COLUMNS_MAX cells
- * of a row, and TIMELINE_ROWS_MAX rows, are kept. */
+/* Adds a row to the table that "About" shows above the notes; the first row has the table's
+ * caption, then the names of the second and later columns. At most TIMELINE_COLUMNS_MAX cells per
+ * row and TIMELINE_ROWS_MAX rows are kept. */
 void timeline_row(struct timeline *t, const char *const *cells, size_t n);
 
-/* A number for a text; the same text has the same number. Names, categories, and the keys and texts
- * of arguments are words. */
+/* The number of a text; equal texts have the same number. Names, categories, and the keys and
+ * texts of arguments are words. */
 uint32_t timeline_word(struct timeline *t, const char *text);
 
 enum timeline_kind {
@@ -78,39 +78,39 @@ enum timeline_kind {
 	TIMELINE_LAYER,
 };
 
-/* A new track below 'parent' (TIMELINE_NONE: at the top), shown behind those made before. Returns
- * its number: 0, 1, 2 ... Two runs in one page are two tracks of kind TIMELINE_CLUSTER at the top;
- * the page shows them one above the other, each from its own start. */
+/* Adds a track below 'parent' (TIMELINE_NONE: at the top), after its existing siblings. Returns
+ * its number: 0, 1, 2 ... Two runs in one page are two tracks of kind TIMELINE_CLUSTER at the
+ * top; the page shows them one above the other, each from its own start. */
 int32_t timeline_track(
 	struct timeline *t, int32_t parent, enum timeline_kind kind, const char *name);
 
-/* What the page shows at first: the tracks 'top' and 'bottom', of kind TIMELINE_NODE or
+/* The initial view of the page: the tracks 'top' and 'bottom', of kind TIMELINE_NODE or
  * TIMELINE_CLUSTER, one above the other. */
 void timeline_panes(struct timeline *t, int32_t top, int32_t bottom);
 
 enum timeline_view {
 	TIMELINE_ALL_ARROWS =
-		1,          /* the arrows of all slices in view, not of the selected one only */
-	TIMELINE_ABOUT = 2, /* the notes, not the slowest slices */
+		1,          /* the arrows of all slices in view, not only of the selected one */
+	TIMELINE_ABOUT = 2, /* the notes instead of the slowest slices */
 };
 
-/* Categories that have the same colours in each page, whichever slices come first: n words. At most
- * TIMELINE_CATEGORIES_MAX are kept. */
+/* Categories with fixed colours in all pages, independent of the order of slices: n words. At
+ * most TIMELINE_CATEGORIES_MAX are kept. */
 void timeline_categories(struct timeline *t, const uint32_t *categories, size_t n);
 
-/* What else the page shows at first: enum timeline_view, ORed. */
+/* Further settings of the page's initial view: enum timeline_view, ORed. */
 void timeline_first(struct timeline *t, unsigned view);
 
 struct timeline_arg {
 	uint32_t key; /* a word; "..._ns" is shown as a duration, "..._bytes" as a size */
 	enum { TIMELINE_NUMBER, TIMELINE_TEXT } type;
-	int64_t value; /* of a TIMELINE_TEXT: a word */
+	int64_t value; /* for a TIMELINE_TEXT: a word */
 };
 
 enum timeline_flags {
-	TIMELINE_FAILED = 1,     /* it ended with an error */
-	TIMELINE_UNFINISHED = 2, /* its end was not seen; the duration is as long as it was seen */
-	TIMELINE_DOUBTFUL = 4,   /* its times rest on a clock that is not bounded well */
+	TIMELINE_FAILED = 1,     /* ended with an error */
+	TIMELINE_UNFINISHED = 2, /* its end was not recorded; the duration is the recorded part */
+	TIMELINE_DOUBTFUL = 4,   /* its times depend on an uncertain clock */
 };
 
 struct timeline_slice {
@@ -122,38 +122,38 @@ struct timeline_slice {
 	const struct timeline_arg *args;
 };
 
-/* Returns its number: 0, 1, 2 ..., or UINT32_MAX, which no arrow takes, if there is no such track
- * or the builder has failed. */
+/* Returns its number: 0, 1, 2 ..., or UINT32_MAX, which no arrow accepts, if the track does not
+ * exist or the builder has failed. */
 uint32_t timeline_slice_add(struct timeline *t, const struct timeline_slice *s);
 
-/* How a link was made. */
+/* The kind of a link. */
 enum timeline_link {
 	TIMELINE_EXACT,      /* by position in a stream, or by an id in the message */
 	TIMELINE_BY_THREAD,  /* the same thread did both */
 	TIMELINE_BY_CONTENT, /* same file, offset and size, near in time */
 };
 
-/* From the cause to what it caused: an application's call -> the FUSE request -> the client's send
- * -> the server's request -> its disk call. The first arrow into a slice makes its parent in OTLP;
- * an answer that goes back is an arrow as well. */
+/* Adds an arrow from a cause to its effect: an application's call -> the FUSE request -> the
+ * client's send -> the server's request -> its disk call. The first arrow into a slice determines
+ * its parent in OTLP; an answer going back is also an arrow. */
 void timeline_arrow_add(struct timeline *t, uint32_t from, uint32_t to, enum timeline_link link);
 
-/* A counter of a track. 'unit' is "" or what follows the value: "in flight", "MB/s", "%". Returns
- * its number for samples. */
+/* Adds a counter to a track. 'unit' is "" or the text after the value: "in flight", "MB/s", "%".
+ * Returns its number for samples. */
 uint32_t timeline_counter(struct timeline *t, int32_t track, const char *name, const char *unit);
 
-/* From 'at_ns' on the counter is 'value', until its next sample; not a number: not known. */
+/* From 'at_ns' on the counter has 'value', until its next sample; not a number: unknown. */
 void timeline_sample_add(struct timeline *t, uint32_t counter, int64_t at_ns, double value);
 
 enum timeline_mark {
 	TIMELINE_FAULT,   /* from onset to offset */
-	TIMELINE_VERDICT, /* what a detector said, when it said it */
-	TIMELINE_TRIGGER, /* what made a ring buffer be written */
-	TIMELINE_PHASE,   /* of the attempt: warm-up, workload ... */
+	TIMELINE_VERDICT, /* a detector's verdict, at its time */
+	TIMELINE_TRIGGER, /* the reason for writing a ring buffer */
+	TIMELINE_PHASE,   /* phase of the attempt: warm-up, workload ... */
 };
 
-/* From 'start_ns' to 'end_ns' (equal: a moment). 'track': whom it concerns, itself and all tracks
- * below it, or TIMELINE_NONE. */
+/* From 'start_ns' to 'end_ns' (equal: a moment). 'track': the affected track with all of its
+ * descendants, or TIMELINE_NONE. */
 void timeline_mark_add(struct timeline *t, enum timeline_mark kind, int32_t track, int64_t start_ns,
 	int64_t end_ns, const char *text);
 
@@ -166,16 +166,17 @@ void timeline_mark_add(struct timeline *t, enum timeline_mark kind, int32_t trac
 int timeline_html(struct timeline *t, FILE *f, uint64_t bytes_max, struct err *e);
 
 /* Perfetto's trace in protobuf (perfetto/trace/trace.proto, packages TracePacket): for
- * https://ui.perfetto.dev and trace_processor. All slices; overlapping ones of a track are put on
- * tracks of the same name, as Perfetto's slices must nest. Arrows are flows. */
+ * https://ui.perfetto.dev and trace_processor. Has all slices; overlapping slices of a track are
+ * distributed to tracks with the same name, because Perfetto's slices must nest. Arrows are
+ * flows. */
 int timeline_perfetto(struct timeline *t, FILE *f, struct err *e);
 
-/* OpenTelemetry's spans as OTLP JSON (opentelemetry/proto/trace/v1, ExportTraceServiceRequest), one
- * line: one resource for each node and process, one trace for all slices that arrows join. All
- * slices; counters and marks are left out. */
+/* OpenTelemetry's spans as OTLP JSON (opentelemetry/proto/trace/v1, ExportTraceServiceRequest) on
+ * one line: one resource per node and process, one trace per set of slices joined by arrows. Has
+ * all slices, but no counters and marks. */
 int timeline_otlp(struct timeline *t, FILE *f, struct err *e);
 
-/* How many there are; for messages. */
+/* Counts, for messages. */
 struct timeline_size {
 	uint64_t slices, arrows, samples;
 	uint64_t mended; /* slices with a negative duration or an end beyond int64 */

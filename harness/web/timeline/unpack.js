@@ -1,5 +1,5 @@
 "use strict";
-/* The page's blocks: columns of numbers, packed, as html.c writes them. */
+/* The page's blocks: packed columns of numbers, written by html.c. */
 
 /* The bytes of the block 'name': of what came last in a live page, else of the page, whose text is given back to the
    browser. */
@@ -11,7 +11,7 @@ async function unpacked(name) {
 	return new Uint8Array(await inflated(packed));
 }
 
-/* Reads whole numbers one after the other: LEB128. */
+/* Reads consecutive integers in LEB128. */
 class Numbers {
 	constructor(bytes) {
 		this.bytes = bytes;
@@ -36,13 +36,13 @@ class Numbers {
 		for (let unit = 2097152; b > 127; unit *= 128) {
 			b = bytes[this.at++];
 			if (b === undefined)
-				throw new Error("the file is cut short");
+				throw new Error("the file is truncated");
 			value += (b & 127) * unit;
 		}
 		return value;
 	}
 
-	/* A difference to the last one; exact below 2^52. */
+	/* A difference to the previous value; exact below 2^52. */
 	delta() {
 		const coded = this.next(), half = Math.floor(coded / 2);
 

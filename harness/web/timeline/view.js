@@ -1,5 +1,5 @@
 "use strict";
-/* What part of the time is seen, and the sizes of what it is drawn on. */
+/* The visible part of the time, and the sizes of the canvases. */
 
 const LEAST_SPAN = 20;
 const view = {t0: 0, t1: 1, whole: {from: 0, to: 1}, left: 220, width: 800, height: 400, scroll: 0, selected: -1,
@@ -17,7 +17,7 @@ function timeAt(x) {
 	return view.t0 + x / view.width * (view.t1 - view.t0);
 }
 
-/* What all panes cover together, with a margin. */
+/* The time range of all panes, with a margin. */
 function findWhole() {
 	let from = Infinity, to = -Infinity;
 
@@ -32,7 +32,7 @@ function findWhole() {
 	view.whole = {from: from - margin, to: to + margin};
 }
 
-/* Shows [t0, t1), moved and cut to where something is. */
+/* Shows [t0, t1), moved and cut to the range of the data. */
 function lookAt(t0, t1) {
 	const whole = view.whole, room = whole.to - whole.from;
 	let span = Math.min(Math.max(t1 - t0, LEAST_SPAN, room * 1e-15), room), middle = (t0 + t1) / 2;
@@ -63,7 +63,7 @@ function lookAtAll() {
 	lookAt(view.whole.from, view.whole.to);
 }
 
-/* A slice with some room around it; with 'near', zoomed only as far as needed to see it. */
+/* Shows a slice with some room around it; with 'near', zooms only as far as needed. */
 function lookAtSlice(i, near) {
 	const offset = paneOf(i).offset, start = model.start[i] + offset, d = model.duration[i], span = view.t1 - view.t0;
 
@@ -76,7 +76,7 @@ function lookAtSlice(i, near) {
 	}
 }
 
-/* The pane in which a slice is shown: the first that holds its track. */
+/* The pane that shows a slice: the first that contains its track. */
 function paneOf(i) {
 	const track = trackOf(i);
 
@@ -91,7 +91,7 @@ function viewChanged() {
 	viewTimer = setTimeout(viewSettled, 150);
 }
 
-/* A canvas of this size in CSS pixels; its context draws in them. */
+/* Makes a canvas of this size in CSS pixels; its context uses CSS pixels. */
 function sized(canvas, width, height) {
 	const ratio = window.devicePixelRatio || 1, w = Math.round(width * ratio), h = Math.round(height * ratio);
 

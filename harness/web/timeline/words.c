@@ -1,4 +1,4 @@
-/* Stores each text of a timeline once. */
+/* Stores each distinct text of a timeline once. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -16,14 +16,14 @@ function inTime(ns) {
 	return digits(ns / unit[0], 4) + " " + unit[1];
 }
 
-/* A moment of the run, as exact as a step of 'step' ns needs: "3.204 15 s". */
+/* A time of the run, with the precision for steps of 'step' ns: "3.204 15 s". */
 function atTime(ns, step) {
 	const places = Math.max(0, Math.min(9, Math.ceil(9 - Math.log10(Math.max(1, step)))));
 
 	return (ns / 1e9).toFixed(places) + " s";
 }
 
-/* The same by the clock: "2026-11-22 13:35:08.123456789 UTC". */
+/* The same as wall-clock time: "2026-11-22 13:35:08.123456789 UTC". */
 function byClock(ns) {
 	const all = model.origin + BigInt(Math.round(ns)), ms = Number(all / 1000000n) - (all < 0n ? 1 : 0);
 	const date = new Date(ms), left = ((all % 1000000000n) + 1000000000n) % 1000000000n;
@@ -33,7 +33,7 @@ function byClock(ns) {
 	return date.toISOString().slice(0, 19).replace("T", " ") + "." + String(left).padStart(9, "0") + " UTC";
 }
 
-/* The value of an argument, by what its key ends with. */
+/* Formats the value of an argument according to the ending of its key. */
 function argumentText(key, value) {
 	if (typeof value === "string")
 		return value;
@@ -64,7 +64,7 @@ function pathOf(track) {
 	return names.join(" › ");
 }
 
-/* [term, text] of all that is known of a slice but its arrows. */
+/* [term, text] of all facts about a slice except its arrows. */
 function factsOf(i) {
 	const facts = [["on", pathOf(trackOf(i))], ["category", categoryOf(i).name],
 		["start", atTime(model.start[i], 1) + "  (" + byClock(model.start[i]) + ")"],
