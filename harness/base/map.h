@@ -1,5 +1,5 @@
 /*
- * The hash table: maps 64-bit keys to values, which are pointers or numbers other than 0.
+ * The hash table: maps 64-bit keys to values, which are pointers or numbers, but never 0.
  *
  * A key is a number, or the hash of something that the caller stores. Several values may share a
  * key. If keys are hashes, the caller compares the stored objects:

@@ -9,7 +9,7 @@
  *   COUNTING  each is one more than the previous one: only the first is written
  *   + ALIKE   all are equal: only the first is written
  *
- * Integers are varints (seven bits per byte, lowest first), signed ones zigzag. Nothing is rounded.
+ * Integers are varints (seven bits per byte, lowest first), signed ones zigzag. Values are exact.
  */
 #ifndef CULPRIT_HARNESS_BASE_PACK_H
 #define CULPRIT_HARNESS_BASE_PACK_H

@@ -50,8 +50,8 @@ local function mounted_by(p, mount)
 end
 
 -- Reads one block of each of 256 objects of an empty file, bypassing the client's cache. CRUSH spreads the
--- objects over the OSDs: the probability that one OSD gets none is 2e-11 with ten OSDs and 0.5 % with thirty.
--- The objects do not exist: the OSDs answer from memory, and nothing is written to their disks.
+-- objects over the OSDs: an OSD gets no object with a probability of 2e-11 with ten OSDs and 0.5 % with thirty.
+-- The objects do not exist: the OSDs answer from memory, and their disks are not written.
 local PROBE = [[
 import mmap, os, sys
 path = "%s/.culprit-probe.%s.%d" % (sys.argv[1], sys.argv[2], os.getpid())

@@ -30,7 +30,8 @@ int remeasure_check(struct store *s, struct err *e)
 	if (runtime < 0)
 		return runtime;
 	if (store_is_corpus(s))
-		return err_set(e, -EINVAL, "'%s' is a corpus: the traces are not in it", store_folder(s));
+		return err_set(
+			e, -EINVAL, "'%s' is a corpus: the traces are not in it", store_folder(s));
 	if (runtime)
 		return err_set(e, -EINVAL, "'%s' measured run times: no traces were kept",
 			store_folder(s));

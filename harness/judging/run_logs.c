@@ -154,7 +154,8 @@ int run_logs_new(
 	int rc = 0;
 
 	if (store_is_corpus(s))
-		rc = err_set(e, -ENODATA, "'%s' is a corpus: the logs are not in it", store_folder(s));
+		rc = err_set(
+			e, -ENODATA, "'%s' is a corpus: the logs are not in it", store_folder(s));
 	rc = rc ?: store_table(s, "attempt", &rows, e);
 	json_array_foreach(rows, i, row) {
 		if (rc || (cell && jget_int(row, "cell") != cell))

@@ -46,7 +46,7 @@ const json_t *scoring_cells(const struct scoring *c);
 
 /* [{attempt, cell, repeat, workload, fault, victims, detector, metric, right, wrong}]: the score
  * of every verdict of confirmed, scored cells, including those of null detectors and single
- * metrics. 'rows' as for scoring_new, but none are judged. right: as in scoring_cells. New
+ * metrics. 'rows' as for scoring_new, but missing ones are not judged. right: as in scoring_cells. New
  * reference. */
 int scoring_rows(struct store *s, const json_t *rows, json_t **out, struct err *e);
 

@@ -379,7 +379,7 @@ int recording_run(const struct recording_options *o, size_t *cells, struct err *
 	} else if (*o->interrupted) {
 		rc = signals_interrupted(e);
 	}
-	/* Nothing was recorded. */
+	/* The recording is empty. */
 	if (rc && r.store && !r.cells && !r.orders)
 		file_remove_tree(o->folder, NULL);
 	*cells = r.cells;

@@ -14,7 +14,7 @@
  *   status            prints the state
  *   stop              ends the capture, like a signal
  * If an order was not carried out, its answer begins with "refused: " (the order is invalid, and
- * nothing was done) or "failed: " (nodes may differ now; each log states what it contains).
+ * no node was changed) or "failed: " (nodes may differ now; each log states what it contains).
  *
  * A lost node ends the recording; the logs of the other nodes are fetched.
  */

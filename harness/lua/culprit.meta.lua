@@ -465,7 +465,7 @@ function Node:processes() end
 ---The processors and memory of the node: the limits of its control group if it has limits (a container, a node of
 ---'culprit lab up --cpus --memory'), otherwise the machine's. processors: 0.5 is half of one; online: number of
 ---processors it runs on. busy_s, throttled_s: processor time used so far, and time withheld by a quota (nil: no
----quota). own_processors, own_memory: false if the node shares a machine with other nodes without limits of its own.
+---quota). own_processors, own_memory: false if the node has no limits and shares a machine with other nodes.
 ---@return { processors: number, online: integer, busy_s: number, throttled_s: number?, memory_bytes: integer, available_bytes:
 ---integer, host_available_bytes: integer, own_processors: boolean, own_memory: boolean }
 function Node:machine() end

@@ -42,7 +42,7 @@ static enum metric exposure(enum metric m)
 						: m;
 }
 
-/* One cell: values by second, server and column; NAN if nothing was measured. */
+/* One cell: values by second, server and column; NAN if not measured. */
 struct table {
 	const enum metric *columns;
 	size_t n_columns, n_servers;

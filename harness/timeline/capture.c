@@ -309,8 +309,8 @@ static void add_edges(struct drawing *d, const struct app_op *op, uint32_t slice
 	}
 }
 
-/* Runs after all calls have been added. Nothing is drawn before the first call of a trace: that
- * time is the application's start. */
+/* Runs after all calls have been added. The time before the first call of a trace is not drawn:
+ * it is the application's start. */
 static int add_between(struct drawing *d, uint32_t thread, struct err *e)
 {
 	const struct shown *s = &d->threads[thread];

@@ -158,7 +158,8 @@ static void cell_look(struct filling *c, struct cell_found *found)
 	if (!c->calls)
 		snprintf(why, sizeof(why),
 			"the logs have no calls, only sums, so only counters and marks are "
-			"shown: run the scenario with tracer = { \"ebpf\", mode = \"flow\", heads = true }");
+			"shown: run the scenario with tracer = { \"ebpf\", mode = \"flow\", "
+			"heads = true }");
 	if (c->with_messages && (!c->calls || !*found->missing))
 		add_missing(found, why);
 	for (size_t i = 0; (trouble = flows_trouble(c->flows, i)); i++)
@@ -222,7 +223,8 @@ static int cell_begin(struct filling *c, struct store *s, struct cell_found *fou
 	int rc = 0;
 
 	if (store_is_corpus(s))
-		rc = err_set(e, -EINVAL, "'%s' is a corpus: the traces are not in it", store_folder(s));
+		rc = err_set(
+			e, -EINVAL, "'%s' is a corpus: the traces are not in it", store_folder(s));
 	else if (!json_is_object(cluster))
 		rc = err_set(e, -EINVAL,
 			"'%s' is of an older version, which did not keep nodes' addresses and "

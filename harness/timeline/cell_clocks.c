@@ -189,8 +189,8 @@ static void tell_steps(struct filling *c, const struct span *s, uint32_t i, cons
 			snprintf(by, sizeof(by), "%+.6f s",
 				sign * (double)(steps[k].least_ns / 2 + steps[k].most_ns / 2));
 		cell_note(c, term,
-			"it, or the clock of %s, was set between %.3f s and %.3f s after the start: it "
-			"then was %s ahead; times in between are doubtful",
+			"its clock, or that of %s, was set between %.3f s and %.3f s after the "
+			"start: it then was %s ahead; times in between are doubtful",
 			c->nodes[s->reference].name,
 			(double)cell_difference(steps[k].from_ns, start) / 1e9,
 			(double)cell_difference(steps[k].to_ns, start) / 1e9, by);

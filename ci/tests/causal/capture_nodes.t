@@ -45,7 +45,7 @@ awk -v own="${address[0]}" '/name = "c1"/ { getline key; first = key } /name = "
 	{ print } key { print key; key = "" }' "$dir/inventory.lua" >"$dir/twice.lua"
 inventory=$dir/twice.lua refuses "two clients on one host" 2 "'c1' and 'c2' have the same address" -- true
 refuses "a command that cannot be run" 3 "'sh' ended with exit code 127 on c1" -- sh -c 'exec 2>/dev/null; exec /no/such/program'
-refuses "a command that fails" 3 "'sh' ended with exit code 7 on c1: nothing is written" -- sh -c 'exit 7'
+refuses "a command that fails" 3 "'sh' ended with exit code 7 on c1: no trace is written" -- sh -c 'exit 7'
 refuses "a command that takes too long" 3 "ran for more than 1 s and was killed" --time-limit 1s -- sleep 1000.25
 refuses "no calls below the root" 3 "made no call on a file below '/mnt/fs'" -- true
 

@@ -10,7 +10,7 @@ writes() { # new files, each written and synced
 	i=0
 	while goes_on; do i=$((i + 1)); dd if=/dev/zero of="$1/w$i" bs=64k count=8 conv=fsync status=none; done
 }
-rewrites() { # files that are there: nothing is created
+rewrites() { # existing files: creates none
 	while goes_on; do
 		for k in 1 2 3 4 5 6 7 8; do dd if=/dev/zero of="$1/r$k" bs=32k count=1 conv=notrunc status=none; done
 	done

@@ -1,7 +1,6 @@
 -- Calls that took longer than a second. Each row of 'sql' is a finding; 'culprit query --schema' lists the tables.
 -- {column} is replaced by the row's value in 'text', and by that value as SQL in 'evidence'. Say here what this
 -- finding shows and what it does not.
--- whom, and what is not.
 
 return {
 	about = "a read, write or sync took longer than a second",

@@ -1,6 +1,6 @@
 -- Describe here the question that this scenario answers. Try it on the embedded lab:
 --
---     culprit run my-scenario.lua --dry-run      the plan; nothing is touched
+--     culprit run my-scenario.lua --dry-run      the plan only; no node is touched
 --     culprit lab up
 --     culprit run my-scenario.lua                takes minutes; 'culprit lab down' ends the lab
 --
