@@ -1,4 +1,4 @@
-/* Files are replaced whole; what is no regular file is written to and stays what it is. */
+/* Files are replaced atomically; other kinds of files are written to and keep their kind. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -87,7 +87,7 @@ static void a_link_stays_and_its_target_is_replaced(void **state)
 	expect_text(in_dir("sub/target"), "new");
 	assert_int_equal(type_of(in_dir("link")), S_IFLNK);
 	assert_int_equal(type_of(in_dir("sub/relative")), S_IFLNK);
-	/* One that leads nowhere yet makes the file; one that leads to itself is refused. */
+	/* A dangling link makes the file; a link to itself is refused. */
 	assert_int_equal(symlink("sub/fresh", in_dir("dangling")), 0);
 	assert_int_equal(put(in_dir("dangling"), "made", NULL), 0);
 	expect_text(in_dir("sub/fresh"), "made");
@@ -113,7 +113,7 @@ static void a_fifo_is_written_to(void **state)
 	close(fd);
 }
 
-/* A node of our own: /dev/null itself would be replaced if this went wrong. */
+/* A private device node: /dev/null itself would be replaced if this failed. */
 static void a_device_is_written_to(void **state)
 {
 	char *path = in_dir("null");
@@ -137,7 +137,7 @@ static void a_device_is_written_to(void **state)
 	assert_int_equal(type_of(path), S_IFCHR);
 }
 
-/* What would wait for ever, or is no file, is not opened; what a shell hands over is. */
+/* Files that would block forever and non-files are refused; what the shell passes is opened. */
 static void only_files_are_opened_to_be_read(void **state)
 {
 	char *path = in_dir("nobody-writes"), through[64], got[8] = "";
@@ -180,7 +180,7 @@ static void sockets_and_folders_are_refused(void **state)
 	close(fd);
 }
 
-/* Below /proc a link's text is no path: a file behind standard output is appended to, not
+/* Below /proc a link's text is not a path: a file behind standard output is appended to, not
  * replaced under the shell that opened it. */
 static void standard_output_is_appended_to(void **state)
 {
@@ -195,7 +195,7 @@ static void standard_output_is_appended_to(void **state)
 	close(fd);
 }
 
-/* A limit on the size of files stands for the disk that is full. */
+/* A limit on file sizes simulates a full disk. */
 static void nothing_half_written_stays(void **state)
 {
 	struct rlimit was, small;

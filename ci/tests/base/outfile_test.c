@@ -1,4 +1,4 @@
-/* Output that is written bit by bit: whole files or none, and the reason for what failed. */
+/* Output written in pieces: complete files or none, and the reason for a failure. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -83,7 +83,7 @@ static void a_device_stays_one(void **state)
 	struct stat st;
 
 	(void)state;
-	/* By a link: what the path is must be found out behind it. */
+	/* Through a link: the kind of the path must be determined after resolving it. */
 	assert_int_equal(symlink("/dev/full", path), 0);
 	assert_int_equal(outfile_open(&s, path, &e), 0);
 	fputs("much", s.f);
@@ -95,7 +95,7 @@ static void a_device_stays_one(void **state)
 	assert_true(S_ISCHR(st.st_mode));
 }
 
-/* stdio has dropped what it could not write, and the reason with it. */
+/* stdio has dropped unwritten data, and its errno. */
 static void the_reason_is_found_later(void **state)
 {
 	FILE *f = fopen("/dev/full", "w");

@@ -118,7 +118,7 @@ static void finds_all_in_order(void **unused)
 	(void)unused;
 	start(&f);
 	n = proc_descendants(&f.first, 1, &list);
-	assert_int_equal(n, 2); /* a zombie is none */
+	assert_int_equal(n, 2); /* a zombie does not count */
 	assert_int_equal(list[0].pid, f.second);
 	assert_int_equal(list[1].pid, f.third);
 	assert_int_equal(proc_start_time(f.third, &ticks), 0);
@@ -162,8 +162,8 @@ static void orphan_is_nobodys(void **unused)
 	stop(&f);
 }
 
-/* A process that asks about an ancestor: it, what is between, and what these have started are left
- * out, but not the ancestor's other children. */
+/* A process that asks about an ancestor: the process itself, the processes in between and their
+ * descendants are excluded, but not the ancestor's other children. */
 static void leaves_out_the_caller(void **unused)
 {
 	const pid_t test = getpid();

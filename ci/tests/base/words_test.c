@@ -34,7 +34,7 @@ static void blanks_separate_and_quotes_keep_together(void **state)
 	(void)state;
 	WORDS("a", "a");
 	WORDS("  a\tb \n c ", "a", "b", "c");
-	WORDS("mail -s 'the run is over' me@x", "mail", "-s", "the run is over", "me@x");
+	WORDS("mail -s 'the run has ended' me@x", "mail", "-s", "the run has ended", "me@x");
 	WORDS("a 'b c'd\"e f\"", "a", "b cde f");
 	WORDS("a '' \"\"", "a", "", "");
 	WORDS("\"a\\\"b\\\\c\\n\"", "a\"b\\c\\n");
@@ -63,8 +63,8 @@ static void what_is_left_open_is_refused(void **state)
 	assert_ptr_equal(words, (char **)1);
 }
 
-/* Every text of these characters up to a length: what is written stays within the block (the
- * sanitizers watch it), and every word ends within it. */
+/* All texts of these characters up to a length: writes stay within the block (checked by the
+ * sanitizers), and every word ends within it. */
 static void short_texts_of_every_kind(void **state)
 {
 	static const char kinds[] = "a '\"\\";

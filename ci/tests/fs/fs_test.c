@@ -1,4 +1,4 @@
-/* File-system adapters: what they say of services and of errors. */
+/* File-system adapters: their services and errors. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -125,7 +125,7 @@ static void what_an_adapter_says_wrongly_is_refused_with_its_line(void **state)
 		{"empty_storage = { prune = {} }", "'prune'"},
 		{"empty_storage = { inodes_of_file = 0 }", "'inodes_of_file'"},
 		{"cannot = { ['err-spce'] = 'x' }", "did you mean 'err-space'?"},
-		{"cannot = { none = 'x' }", "no fault by 'none'"},
+		{"cannot = { none = 'x' }", "there is no fault 'none'"},
 		{"cannot = { kill = true }", "a reason, a string, for 'kill'"},
 		{"cannot = { 'kill' }", "a reason for each fault"},
 		{"missing = { 'hardlink' }", "did you mean 'hard link'?"},
@@ -144,8 +144,7 @@ static void what_an_adapter_says_wrongly_is_refused_with_its_line(void **state)
 	}
 }
 
-/* What the inventory leaves out, of a host on which 'found' was found; what it says, if
- * anything. */
+/* Completes the inventory entry of a host on which 'found' was found; returns the error, if any. */
 static int complete(enum role role, const char *storage, const char *volume, const char *found,
 	struct host *h, struct err *e)
 {
@@ -162,7 +161,7 @@ static int complete(enum role role, const char *storage, const char *volume, con
 	return rc;
 }
 
-/* An adapter whose 'service' is this. */
+/* An adapter with this 'service' function. */
 static struct fs *adapter(const char *service)
 {
 	char path[] = "/tmp/fs-test-XXXXXX.lua";
@@ -182,7 +181,8 @@ static struct fs *adapter(const char *service)
 	return fs;
 }
 
-/* A server that forks for each client is one process to the fingerprint, whoever is connected. */
+/* A server that forks for each client counts as one process in the fingerprint, whoever is
+ * connected. */
 static void descendants_are_left_out(void **state)
 {
 	char path[] = "/tmp/fs-test-XXXXXX.lua";
@@ -323,7 +323,7 @@ static void what_is_ambiguous_or_missing_is_refused_with_what_there_is(void **st
 		complete(ROLE_SERVER, NULL, NULL, "[{\"service_port\":7,\"pid\":9}]", &h, &e),
 		-ENOENT);
 	assert_non_null(strstr(e.text, "pid 9"));
-	assert_non_null(strstr(e.text, "keeps its data; give 'storage'"));
+	assert_non_null(strstr(e.text, "keeps its data; set 'storage'"));
 	for (int port = 0; port <= 65536; port += 65536) {
 		char found[80];
 

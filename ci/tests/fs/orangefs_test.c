@@ -1,4 +1,4 @@
-/* OrangeFS's file: what it makes of command lines, config files and mount tables of hosts. */
+/* OrangeFS's adapter on command lines, config files and mount tables of hosts. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -34,8 +34,8 @@ static int recorded(lua_State *L)
 	return 1;
 }
 
-/* What the file's function 'name' says of a host. 'host' and 'processes' are JSON with single
- * quotes. */
+/* The result of the adapter's function 'name' for a host. 'host' and 'processes' are JSON with
+ * single quotes. */
 static json_t *ask(
 	const char *name, const char *host, const char *processes, const struct said *said)
 {
@@ -131,7 +131,7 @@ static void a_server_is_found_by_its_command_line_and_config(void **state)
 	is(found, 0, "how", "config file /etc/orangefs/fs.conf, alias io1");
 	json_decref(found);
 
-	/* Short options together, a path of its own folder; one entry for each collection. */
+	/* Combined short options, a path in a separate folder; one entry per collection. */
 	found = ask("discover", server,
 		"[{'pid': 8, 'cmdline': ['pvfs2-server', '-dp', '/run/a', '-aio2', "
 		"'conf/fs.conf']}]",

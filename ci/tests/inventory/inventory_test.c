@@ -1,5 +1,5 @@
-/* Inventories: what is refused, with which words; what the SSH configuration adds; and whatever is
- * thrown at both. */
+/* Inventories: refused input with its error messages; values from the SSH configuration; and
+ * random input for both. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -36,8 +36,7 @@ static int load(const char *text, size_t size, struct inventory **inv, struct er
 	return inventory_load(path, inv, e);
 }
 
-/* Nodes, or more of the file's keys, in an inventory that is otherwise right; line 3 is the
- * nodes'. */
+/* Nodes, or further keys of the file, in an otherwise valid inventory; the nodes are on line 3. */
 static void refused(const char *keys, const char *nodes, const char *words)
 {
 	struct inventory *inv;
@@ -111,7 +110,7 @@ static void what_is_left_out_has_its_default(void **state)
 	inventory_free(inv);
 }
 
-/* A file system of one's own lies next to the inventory, wherever one stands. */
+/* A user's file system is found relative to the inventory, from any working directory. */
 static void a_file_system_is_a_name_or_a_path(void **state)
 {
 	static const char
@@ -212,7 +211,7 @@ static void whatever_the_file_says_it_loads_or_is_refused(void **state)
 		loaded += !rc;
 		inventory_free(inv);
 	}
-	/* Both ways are gone. */
+	/* Neither route is available. */
 	assert_in_range(loaded, 100, rounds - 100);
 }
 

@@ -1,5 +1,5 @@
-/* Errors of servers that applications never heard of: planted in a recorded run, whose own calls
- * all went well or were answers. */
+/* Errors of servers that applications never saw: planted in a recorded run, whose own calls all
+ * succeeded or were answers. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -32,8 +32,8 @@ static void copy(const char *from, const char *to)
 	free(text);
 }
 
-/* Writes the log 'whole' anew as 'log'. Its n-th call named 'name' that moved bytes gets the
- * result; 'twice': it is done once more, at once, with success. */
+/* Rewrites the log 'whole' as 'log'. Its n-th call named 'name' that moved bytes gets the result;
+ * 'twice': the call is repeated at once, with success. */
 static void plant(const char *log, const char *name, int n, int64_t result, bool twice)
 {
 	const uint32_t nr = (uint32_t)call_number("x86_64", name);
@@ -147,7 +147,7 @@ static void test_swallowed(void **state)
 	copy(whole, server);
 }
 
-/* As recorded, servers fail with answers only: an attribute that is not there. */
+/* As recorded, servers fail only with answers, such as a missing attribute. */
 static void test_healthy(void **state)
 {
 	int rows;
@@ -169,7 +169,7 @@ static void test_done_again(void **state)
 	copy(whole, server);
 }
 
-/* All reads of the application fail, so that those behind which the server's failed do as well. */
+/* All reads of the application fail, including those whose server calls failed. */
 static void test_application_knew(void **state)
 {
 	int rows;
@@ -191,7 +191,7 @@ static void test_application_knew(void **state)
 	copy(whole, application);
 }
 
-/* Without flows there is no such table, and the finding is passed over. */
+/* Without flows the table does not exist, and the finding is skipped. */
 static void test_no_flows(void **state)
 {
 	const struct query_spec spec = {0};

@@ -1,4 +1,5 @@
-/* The logs of an attempt as flows: what is missing is named, by what each log says of itself. */
+/* The logs of an attempt as flows: missing data is named, according to each log's own
+ * description. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -54,8 +55,8 @@ static void write_log(const char *folder, const char *name, uint32_t how, const 
 
 static const int64_t start_ns = 1700000000000000000;
 
-/* A run of one server and one client, without an application's log. 'extra': what else is in the
- * attempt's detail. */
+/* A run of one server and one client, without an application's log. 'extra': further members of
+ * the attempt's detail. */
 static struct store *make_run_with(
 	uint32_t server, uint32_t client, const char *mark, json_t *extra)
 {
@@ -92,7 +93,7 @@ static struct store *make_run(uint32_t server, uint32_t client, const char *mark
 	return make_run_with(server, client, mark, extra);
 }
 
-/* What is missing in such a run. */
+/* The missing data in such a run. */
 static void look(uint32_t server, uint32_t client, const char *mark, const char *missing)
 {
 	struct store *s = make_run(server, client, mark, true);
@@ -126,7 +127,7 @@ static void test_what_is_missing(void **state)
 	look(all, all, "on filter calls=disk",
 		"c1.fs.trace was recorded with limits: on filter calls=disk");
 	look(all, all, "off", "recorded with limits: off");
-	/* Older logs say nothing; then what is in them counts. */
+	/* Older logs have no description; then their content decides. */
 	look(0, 0, NULL, "no client's call reached a server");
 }
 
@@ -214,14 +215,14 @@ static void test_what_a_recorder_wrote(void **state)
 	assert_true(json_equal(last, second));
 	assert_int_equal(writing_choose(row, 3, &none, &e), -ENOENT);
 	assert_null(none);
-	assert_string_equal(e.text,
-		"cell 1: its flight recorder was written 2 times, so there is no recording 3");
-	/* Its own logs are read: these are flows, of which nothing was seen. */
+	assert_string_equal(
+		e.text, "cell 1: its flight recorder wrote 2 times, so there is no recording 3");
+	/* Its own logs are read: they are flow logs without flows. */
 	assert_int_equal(flows_new(store, second, NULL, &sink, &f, &e), 0);
 	assert_int_equal(flow_run(flows_flow(f), &e), 0);
 	assert_false(flows_complete(f, why, sizeof(why)));
 	assert_string_equal(why, "no client's call reached a server whose calls are recorded");
-	assert_null(flows_trouble(f, 0)); /* applications are in no recorder's log */
+	assert_null(flows_trouble(f, 0)); /* a recorder does not log applications */
 	flows_free(f);
 	assert_int_equal(flows_new(store, row, NULL, &sink, &f, &e), 0);
 	assert_int_equal(flow_run(flows_flow(f), &e), 0);

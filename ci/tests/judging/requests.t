@@ -1,5 +1,5 @@
 #!/bin/bash
-# The table 'requests' of culprit query, on a recorded cell: what it says of requests is what the calls say. No root.
+# The table 'requests' of culprit query, on a recorded cell: its requests agree with the calls. No root.
 cd "$(dirname "$0")/../../.." || exit 1
 . ci/tests/tap.sh
 culprit=$PWD/${OUT:-out}/culprit
@@ -38,7 +38,7 @@ check "failures have the same requests" says 0 "select count(*) from failures f 
 	(select 1 from requests r where r.server = f.node and r.procedure = f.request and r.disk_errors > 0)"
 check "... and are calls of their nodes" says 1,1 "select count(*) > 0, count(*) = (select count(*) from failures) from failures f join events e
 	on e.node = f.node and e.time_ns = f.time_ns and e.tid = f.tid and e.call = f.call and e.errno = f.errno and abs(e.t - f.t) < 1e-7"
-listed() { # --schema says which columns both have, and they can be asked
+listed() { # --schema lists the columns of both, and all can be queried
 	local t
 	for t in requests failures; do
 		"$culprit" query --schema | grep -q "^$t: " || { echo "no $t"; return 1; }
@@ -51,7 +51,7 @@ missing() {
 	"$culprit" query "$run" "select count(*) from requests" >"$dir/said" 2>&1
 	[ $? = 2 ] && grep -q "requests of cell 2 (attempt 2): .*s3.fs.trace" "$dir/said" || { cat "$dir/said"; return 1; }
 }
-check "a log that is missing is told" missing
+check "a missing log is reported" missing
 rm "$run"/cells/0002.1/*.fs.trace
 without() { # TABLE
 	"$culprit" query "$run" "select 1 from $1" 2>"$dir/said" >/dev/null
@@ -66,5 +66,5 @@ none() {
 	"$culprit" query "$run" "select 1 from requests" >"$dir/said" 2>&1
 	[ $? = 2 ] || { cat "$dir/said"; return 1; }
 }
-check "and that there are none at all" none
+check "without any log: reported" none
 done_testing

@@ -1,6 +1,6 @@
 #!/bin/bash
-# README, 'Your own cluster', word for word: its inventory and its commands, on hosts of which culprit is told nothing
-# but what a user's ~/.ssh/config says: behind a jump host, on their own port, known by known_hosts. They are a
+# README, 'Your own cluster', word for word: its inventory and its commands, on hosts about which culprit knows only
+# a user's ~/.ssh/config: behind a jump host, on a separate port, with keys in known_hosts. They are a
 # lab's nodes, on which an existing GlusterFS volume was made with glusterd and gluster(8).
 cd "$(dirname "$0")/../../.." || exit 1
 . ci/tests/lab/lab_lib.sh
@@ -22,7 +22,7 @@ sed -E 's/ *storage = "[^"]*",//; s/ *service_port = [0-9]+,//; s/, mount = "[^"
 "$culprit" doctor --inventory "$dir/bare.lua" >said 2>&1
 code=$?
 sed 's/^/# /' said
-check "what the inventory leaves out is found on hosts" [ $code = 0 ]
+check "values missing in the inventory are detected on hosts" [ $code = 0 ]
 check "bricks by their volume files" [ "$(grep -c '/srv/storage (port 24007, pid' said)" = 3 ]
 check "mounts in /proc/mounts" grep -q 'file system *.*/mnt/fs (.*pid [0-9]*), by /proc/mounts' said
 
@@ -86,7 +86,7 @@ n=0
 while read -r command; do
 	n=$((n + 1))
 	user "$command"
-	check "ends with 0: $command" [ $? = 0 ]
+	check "exits with 0: $command" [ $? = 0 ]
 	cp said said.$n
 done <commands
 
@@ -100,9 +100,9 @@ check "one that needs neither can run" grep -q 'receive-pktloss *can run' said.2
 check "doctor fits 80 columns" awk 'length > 80 { bad = 1; print } END { exit bad }' said.2
 check "one cell ran and is confirmed" grep -q '1 of 1 cells confirmed' said.3
 check "the bricks' writes were measured" [ "$("$culprit" query --samples runs/* --metric dwrite | wc -l)" -gt 1 ]
-check "nothing was left to undo" [ "$(grep -c 'clean$' said.4)" = 4 ]
+check "all nodes were clean" [ "$(grep -c 'clean$' said.4)" = 4 ]
 
-# A host that was set up anew: its key is another one.
+# A reinstalled host has another key.
 sed -E "s/^(\[$net.12\]:2200 ssh-ed25519 ).*/\1$(ssh-keygen -q -t ed25519 -N '' -f other && cut -d' ' -f2 other.pub | sed 's/\//\\\//g')/" \
 	-i "$tmp/ssh/known_hosts"
 user "$(sed -n 3p commands)"

@@ -15,20 +15,20 @@ scenario long receive-pktloss 4
 begin long
 check "a fault acts" comes_to_act
 check "its node's network is cut for 20 s" cut_off 20
-check "meanwhile the guard has undone the fault" eval '! acting'
-ended 0 "the run goes on, and ends well"
+check "by then the guard has undone the fault" eval '! acting'
+ended 0 "the run continues and succeeds"
 check "with another attempt" recovered long
 check "the first one's reason names the node, and how long it was silent" bash -c 'grep -q "s[12]: no answer for 10 s" <<<"$1"' sh "$(reason long)"
-check "nothing is left on any node" nothing_left
+check "all nodes are clean" nothing_left
 
 scenario short receive-pktloss 6
 begin short
 check "a fault acts again" comes_to_act
 check "the network is cut for 3 s, which the lease outlasts" cut_off 3
-check "the fault goes on" acting
+check "the fault is still active" acting
 ended 0 "the run ends well"
 check "and no attempt lost its node" bash -c '! grep -qE "no answer|connection lost|agent ended" <<<"$1"' sh \
 	"$(sql short "SELECT reason FROM attempt")"
-check "nothing is left there" nothing_left
+check "all nodes are clean again" nothing_left
 check "the lab goes down" down
 done_testing

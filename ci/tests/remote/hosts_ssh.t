@@ -102,7 +102,7 @@ exits() { # code, then the command; its output goes to ./said
 	[ $got = "$want" ]
 }
 says() { tr -s '\n ' ' ' <said | grep -q -e "$1" || { cat said; false; }; }
-# Reaches every host, and says of each what came of it.
+# Contacts every host and prints the result for each.
 contact() { exits "$1" "$culprit" undo --inventory hosts.lua; }
 from() { "$culprit" doctor --inventory hosts.lua --ssh >said && says "$1"; }
 
@@ -115,13 +115,13 @@ check "hosts behind one and two jump hosts, by ~/.ssh/config alone" contact 0
 check "doctor --ssh says where each value is from" from 's1 destination default s1 address SSH configuration 127.1.0.3 port SSH configuration 2203 user SSH configuration root key SSH configuration /root/.ssh/key jump host SSH configuration root@127.1.0.1:2201 jump host SSH configuration root@127.1.0.2:2202 host key'
 check "the way leads over both" grep -q 'target 127.1.0.2 port 2202' bastion.log
 check "and from the second to the host" grep -q 'target 127.1.0.3 port 2203' inner.log
-check "known_hosts is not written to" bash -c '! grep -q "127" /root/.ssh/known_hosts && [ "$(wc -l </root/.ssh/known_hosts)" = 4 ]'
+check "known_hosts is unchanged" bash -c '! grep -q "127" /root/.ssh/known_hosts && [ "$(wc -l </root/.ssh/known_hosts)" = 4 ]'
 
 # The inventory's own file, and an inventory that wants none.
 mv $ssh/config elsewhere
 chmod 644 elsewhere
 inventory 'ssh_config = "elsewhere",' >hosts.lua
-check "ssh_config names another file, beside the inventory" contact 0
+check "ssh_config names another file, next to the inventory" contact 0
 inventory 'ssh_config = "nowhere",' >hosts.lua
 check "one that is not there is an error of the inventory" contact 2
 check "with its line" says 'hosts.lua:2: cannot read SSH configuration'
@@ -149,7 +149,7 @@ check "several files of known hosts" contact 0
 ssh-keygen -q -R '[127.1.0.2]:2202' -f known >/dev/null 2>&1
 check "a jump host whose key is not known is refused" contact 3
 check "and named, with what to do" says 's1: jump host: host key of 127.1.0.2:2202 is unknown .*ssh to it once'
-check "nobody learned it" bash -c '! ssh-keygen -F "[127.1.0.2]:2202" -f known'
+check "its key was not learned" bash -c '! ssh-keygen -F "[127.1.0.2]:2202" -f known'
 echo "[127.1.0.2]:2202 $(cat other.pub)" >>known
 check "one whose key has changed is refused" contact 3
 check "with what to do" says 'host key of 127.1.0.2:2202 is not the one in known_hosts.*ssh-keygen -R .\[127.1.0.2\]:2202'
@@ -163,7 +163,7 @@ config >$ssh/config
 eval "$(ssh-agent)" >/dev/null
 agent=$SSH_AGENT_PID
 rm $ssh/key
-check "no key at all is said" contact 3
+check "a missing key is reported" contact 3
 check "with what to do" says 'accepts no key'
 ssh-add -q id 2>/dev/null
 check "ssh-agent's key" contact 0
@@ -187,9 +187,9 @@ check "a ProxyCommand is refused" contact 2
 check "by line" says "hosts.lua:5: node 's2': the SSH configuration has a ProxyCommand"
 config | sed 's/ProxyJump bastion$/ProxyJump s2/' >$ssh/config
 check "jump hosts in a circle are refused" contact 2
-check "as such" says 'circle'
+check "as such" says 'loop'
 printf 'Host s1\n  Prot 22\n' >$ssh/config
-check "what ssh refuses is refused in its words" contact 2
+check "ssh's own error is reported" contact 2
 check "with its line" says '/root/.ssh/config: *line 2: Bad configuration option: prot'
 config >$ssh/config
 
@@ -207,11 +207,11 @@ if command -v sudo >/dev/null; then
 	check "with the agent at home" test -d ann/.cache/culprit/agent
 	rm -rf /var/lib/culprit/agent
 	inventory '' 'user = "ann", become = "sudo"' >hosts.lua
-	check "one whom sudo asks for a password is refused" contact 3
+	check "a user who needs a password for sudo is refused" contact 3
 	check "with what to do" says "s1: ann@127.1.0.3:2203 cannot become root; let it run sudo without a password (NOPASSWD): sudo: a password is required"
 	sed -i 's/^ann ALL.*/ann ALL=(ALL) NOPASSWD: ALL/' sudoers
 	cp sudoers /etc/sudoers 2>/dev/null
-	check "one whom it does not is root there" contact 0
+	check "a user with NOPASSWD is root there" contact 0
 	check "with the agent in root's place" test -d /var/lib/culprit/agent
 	"$culprit" doctor --json --inventory hosts.lua >said 2>&1
 	check "doctor says so" bash -c 'grep -q "as root by sudo" said && grep -A3 "\"where\": \"s1\"" said | grep -q "ann@127.1.0.3:2203"'

@@ -1,5 +1,5 @@
-/* harness/nodes against hosts on which no command runs as it should: each attempt ends within its
- * time limit, and says what the host said. */
+/* harness/nodes against hosts on which commands misbehave: each attempt ends within its time
+ * limit and reports the host's message. */
 #include "ci/tests/remote/node_sshd.h"
 
 #include <dlfcn.h>
@@ -8,7 +8,7 @@
 
 enum { BROKEN_PORT = 2300 };
 
-/* libssh itself may loop without looking at the connection. Takes the place of its function. */
+/* Replaces libssh's function, which may loop without checking the connection. */
 static atomic_bool spin;
 
 int ssh_channel_request_exec(ssh_channel channel, const char *command)
@@ -26,10 +26,10 @@ static void contains(const char *text, const char *part)
 		fail_msg("'%s' is not in: %s", part, text);
 }
 
-/* Limits that are reached: a login takes less, on a machine that is busy too. */
+/* Limits that the test reaches: longer than a login takes, even on a busy machine. */
 #define LIMIT_S patient_s(3)
 
-/* 'limit_s' 0: none that is reached. */
+/* 'limit_s' 0: a limit that is never reached. */
 static int connect_to(int port, double limit_s, double *took_s, struct err *e)
 {
 	struct node_options opt = sshd_options();
@@ -76,7 +76,7 @@ static void an_sftp_server_is_not_needed(void **state)
 	struct err e = {""};
 
 	(void)state;
-	/* With libssh 0.10's client, the first one hung for ever. */
+	/* With libssh 0.10's client, the first one hung forever. */
 	assert_int_equal(
 		connect_broken(
 			"Subsystem sftp /bin/sh -c 'echo no /dev/null >&2; exit 1'\n", 0, &e),
@@ -129,7 +129,7 @@ static void a_command_that_prints_without_end_is_given_up(void **state)
 	contains(e.text, "last it printed: garbage");
 	assert_int_equal(connect_broken("ForceCommand yes garbage >&2\n", LIMIT_S, &e), -ETIMEDOUT);
 	contains(e.text, "last it printed: garbage");
-	/* Only the agent's start does so. */
+	/* Only the agent's start misbehaves. */
 	assert_int_equal(
 		connect_broken(
 			"ForceCommand case \"$SSH_ORIGINAL_COMMAND\" in *serve*) yes garbage;; *)"
@@ -176,7 +176,8 @@ static void a_library_that_does_not_return_is_left_behind(void **state)
 	assert_int_equal(connect_to(SSHD_PORT, LIMIT_S, &took_s, &e), -ETIMEDOUT);
 	contains(e.text, "s1: no answer in time, and libssh does not return");
 	assert_true(took_s < 20 * LIMIT_S);
-	/* It spins until the program ends: let go, it would use libssh while that is torn down. */
+	/* It spins until the program ends: if released, it would use libssh during its
+	 * tear-down. */
 }
 
 static int tests(void)

@@ -1,5 +1,5 @@
 #!/bin/bash
-# culprit doctor and culprit undo, against sshds in namespaces of the test's own.
+# culprit doctor and culprit undo, against sshds in private namespaces.
 cd "$(dirname "$0")/../../.." || exit 1
 . ci/tests/tap.sh
 . ci/tests/schema.sh
@@ -35,7 +35,7 @@ sshd=$!
 exec 3<log
 while read -r line <&3; do [[ $line == *listening* ]] && break; done
 
-# What stands for the file system: processes of its programs' names.
+# Stand-ins for the file system: processes with its programs' names.
 mkfifo rest
 for name in glusterfsd glusterfs; do (exec -a $name sh -c 'read -r x <rest' sh $dir/mnt) & done
 inventory() { # port of s2, storage of s1
@@ -75,7 +75,7 @@ check "... the port, where nothing listens" says 'note *service *127.0.0.1, port
 check "and which faults can run" says 'ok *cpu-hog *can run'
 check "and which cannot, and why" says 'note *kill *cannot run: s1: the inventory does not allow'
 check "in 80 columns" awk 'length > 80 { bad = 1; print } END { exit bad }' said
-check "doctor finds what is bad" exits 3 "$culprit" doctor --inventory bad.lua
+check "doctor finds bad hosts" exits 3 "$culprit" doctor --inventory bad.lua
 check "a node that is not reached is named with the reason" says 's2: connection refused at 127.0.0.1:2'
 check "and a storage folder that is not there" says 'there is no folder'
 check "the others are tried all the same" says 'ok *c1'
@@ -111,7 +111,7 @@ disown
 read -r _ <&"${COPROC[0]}"
 echo '{"id":1,"op":"packets.drop","percent":1,"from":["127.9.9.9"]}' >&"${COPROC[1]}"
 read -r answer <&"${COPROC[0]}"
-# In this PID namespace there are none but ours; stopped first, lest one sees the other go.
+# This PID namespace has only our processes; they are stopped first, so that neither sees the other end.
 pkill -STOP '^culprit-'
 pkill -KILL '^culprit-'
 while pgrep '^culprit-' >/dev/null; do sleep 0.05; done

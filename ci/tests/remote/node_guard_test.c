@@ -1,12 +1,12 @@
-/* harness/nodes with the real agent: whatever becomes of the orchestrator or the network, the node
- * is as it was before. */
+/* harness/nodes with the real agent: whatever happens to the orchestrator or the network, the
+ * node returns to its previous state. */
 #include "ci/tests/remote/node_sshd.h"
 
-/* Where it is to run out: longer than agent and orchestrator are silent that only wait for a
- * processor. */
+/* A lease that must expire in the test: longer than agent and orchestrator are silent when they
+ * only wait for a processor. */
 #define LEASE_S patient_s(3)
 
-/* What is there to undo, in text. 'set' is an observer's, whose own session is in it too. */
+/* The state that must be undone, as text. 'set' is an observer, whose own session is included. */
 static char *fingerprint(struct nodeset *set)
 {
 	json_t *result = NULL;
@@ -15,7 +15,7 @@ static char *fingerprint(struct nodeset *set)
 
 	if (node_call(nodeset_at(set, 0), "fingerprint", NULL, SSHD_HANG_S, &result, &e))
 		fail_msg("%s", e.text);
-	/* The whole machine's: others may attach loop devices in the meantime. */
+	/* Loop devices are shared by the whole machine: others may attach some in the meantime. */
 	json_object_del(result, "block_devices");
 	text = json_dumps(result, JSON_SORT_KEYS);
 	json_decref(result);
@@ -87,7 +87,7 @@ static void an_orchestrator_that_is_killed_leaves_the_node_as_it_was(void **stat
 	waitpid(orchestrator, NULL, 0);
 	is_as_before(observer, before, SSHD_HANG_S);
 
-	/* Stopped is as good as gone: the lease runs out. */
+	/* A stopped orchestrator counts as gone: the lease expires. */
 	assert_int_equal(pipe(pipes), 0);
 	orchestrator = fork();
 	if (!orchestrator) {
@@ -150,8 +150,8 @@ static void agent_and_guard_killed_the_next_contact_cleans(void **state)
 
 	(void)state;
 	act(set);
-	/* Only this test's are seen in its PID namespace; stopped first, lest one sees the other
-	 * go. */
+	/* The PID namespace shows only this test's processes; they are stopped first, so that
+	 * none sees another one end. */
 	sshd_sh("pkill -STOP -f [c]ulprit-agent; pkill -KILL -f [c]ulprit-agent");
 	nodeset_free(set);
 	set = sshd_far_connect(0, 0);

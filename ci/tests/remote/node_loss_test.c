@@ -28,7 +28,7 @@ static void see(void *ctx, struct node *n, const json_t *event)
 	}
 }
 
-/* Waits for the loss, which must come with these words. */
+/* Waits for the loss, which must have this reason. */
 static void expect_lost(struct nodeset *set, const char *words)
 {
 	struct node *n = nodeset_at(set, 0);
@@ -47,8 +47,8 @@ static void expect_lost(struct nodeset *set, const char *words)
 	contains(e.text, words);
 }
 
-/* Silence after which a node is lost, where that is tested: longer than a node is silent that only
- * waits for a processor. */
+/* Silence after which a node is lost, in tests of that: longer than the silence of a node that
+ * only waits for a processor. */
 #define SILENCE_S patient_s(2)
 
 static const char *silence_words(void)
@@ -144,12 +144,12 @@ static void an_agent_that_falls_silent_is_a_lost_node(void **state)
 	struct err e = {""};
 
 	(void)state;
-	/* The call's own limit is far beyond. */
+	/* The call's own limit is much longer. */
 	assert_int_equal(
 		node_call(nodeset_at(set, 0), "mute", NULL, SSHD_HANG_S, NULL, &e), -ENOTCONN);
 	assert_string_equal(e.text, silence_words());
 	nodeset_free(set);
-	/* The same where it is the SSH server that stops. */
+	/* The same if the SSH server stops. */
 	set = sshd_connect(SILENCE_S);
 	kill(parent_of(agent_pid(set)), SIGSTOP);
 	expect_lost(set, silence_words());
@@ -185,7 +185,7 @@ static void a_network_that_goes_away_is_a_lost_node(void **state)
 	expect_lost(set, silence_words());
 	nodeset_free(set);
 
-	/* In the middle of a transfer, when it is the library that waits. */
+	/* In the middle of a transfer, while the library waits. */
 	sshd_sh("ip link set near up; truncate -s 200M %s/big;"
 		"nsenter -t %d -n tc qdisc add dev far root tbf rate 80mbit burst 64k latency 50ms",
 		sshd_dir, pid);
@@ -218,7 +218,7 @@ static void a_large_fetch_is_whole_and_the_heartbeat_goes_on(void **state)
 	double begin_s;
 
 	(void)state;
-	/* Four heartbeats; the stand-in ends with none. Shorter than the transfer. */
+	/* Four heartbeats, shorter than the transfer; the stand-in ends without heartbeats. */
 	opt.lease_s = patient_s(1) < 2 ? patient_s(1) : 2;
 	sshd_sh("head -c 50000000 /dev/urandom >%s/big; echo small >%s/small", sshd_dir, sshd_dir);
 	if (node_connect_all(&spec, 1, &opt, &set, &e))
@@ -288,7 +288,7 @@ static void transfers_that_cannot_be_say_why_and_leave_nothing(void **state)
 	t.remote = "/run/culprit-node-test/big";
 	t.local = "/run/culprit-node-test/part-of-big";
 	assert_int_equal(node_fetch_all(&t, 1, 0.2, &e), -ETIMEDOUT);
-	/* The thread has let go of it at the next slice: a small one gets through at once. */
+	/* The thread lets go of it at the next part: a small transfer then runs at once. */
 	t.remote = "/etc/hostname";
 	t.local = "/run/culprit-node-test/hostname";
 	assert_int_equal(node_fetch_all(&t, 1, SSHD_HANG_S, &e), 0);
@@ -343,7 +343,7 @@ static void an_upload_that_is_cut_off_leaves_nothing_that_is_used(void **state)
 	int i, status;
 
 	(void)state;
-	/* At this rate it takes minutes, so that it is under way whenever this process looks. */
+	/* At this rate it takes minutes, so it is in progress whenever this process checks. */
 	sshd_sh("rm -rf /var/lib/culprit/agent; head -c 20000000 /dev/urandom >%s/ballast;"
 		"tc qdisc add dev lo root tbf rate 2mbit burst 256k latency 100ms",
 		sshd_agent);
@@ -355,7 +355,7 @@ static void an_upload_that_is_cut_off_leaves_nothing_that_is_used(void **state)
 	assert_int_equal(uploads(".tmp-"), 1);
 	kill(pid, SIGKILL);
 	assert_int_equal(waitpid(pid, &status, 0), pid);
-	/* The shell there may have removed its half in the meantime. */
+	/* The shell on the node may have removed its half in the meantime. */
 	assert_int_equal(uploads("") - uploads(".tmp-"), 0);
 	sshd_sh("tc qdisc del dev lo root; cd /var/lib/culprit/agent; "
 		"find . -name '.tmp-*' -exec touch -d '2 hours ago' {} +");

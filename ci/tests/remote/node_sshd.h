@@ -1,6 +1,6 @@
 /*
- * For tests of harness/nodes: real sshds in namespaces of the test's own (network, mount, PID), so
- * that ports, /var/lib/culprit and left processes are the test's alone and go with it.
+ * For tests of harness/nodes: real sshds in private namespaces (network, mount, PID), so that
+ * ports, /var/lib/culprit and leftover processes belong only to the test and disappear with it.
  */
 #ifndef CULPRIT_CI_TESTS_REMOTE_NODE_SSHD_H
 #define CULPRIT_CI_TESTS_REMOTE_NODE_SSHD_H
@@ -57,7 +57,7 @@ __attribute__((format(printf, 1, 2))) static inline void sshd_sh(const char *fmt
 	free(command);
 }
 
-/* Runs 'tests' in its own namespaces; prints a TAP skip where that, or sshd, cannot be. */
+/* Runs 'tests' in private namespaces; prints a TAP skip if these or sshd are not available. */
 static inline int sshd_tests(int (*tests)(void))
 {
 	if (access("/usr/sbin/sshd", X_OK)) {
@@ -67,7 +67,7 @@ static inline int sshd_tests(int (*tests)(void))
 	return in_own_namespaces(tests);
 }
 
-/* Starts an sshd that logs to DIR/log; in a network namespace of its own if 'new_net'. */
+/* Starts an sshd that logs to DIR/log; with 'new_net' in a separate network namespace. */
 static inline pid_t sshd_start(const char *dir, int port, bool new_net)
 {
 	char config[128], *text;
@@ -81,7 +81,7 @@ static inline pid_t sshd_start(const char *dir, int port, bool new_net)
 			    "StrictModes no\nUsePAM no\nPidFile none\nLogLevel DEBUG1\nMaxStartups "
 			    "200\n"
 			    "PermitRootLogin yes\nPasswordAuthentication yes\n"
-			    /* This machine's .bashrc is not the test's business. */
+			    /* Keep this machine's .bashrc out of the test. */
 			    "SetEnv HOME=%s\n",
 			    sshd_more, port, sshd_dir, sshd_dir, sshd_dir) > 0);
 	assert_int_equal(file_write_atomic(config, 0600, text, strlen(text), NULL), 0);
@@ -99,7 +99,7 @@ static inline pid_t sshd_start(const char *dir, int port, bool new_net)
 		execl("/usr/sbin/sshd", "/usr/sbin/sshd", "-D", "-e", "-f", config, NULL);
 		_exit(127);
 	}
-	/* Listening is the event; it is said in the log. */
+	/* sshd logs when it listens. */
 	for (i = 0; i < patient_s(6000); i++) {
 		char log[128], *said = NULL;
 
@@ -160,10 +160,10 @@ static inline const char *sshd_built_agent(void)
 	return dir ? dir : built("agent", path);
 }
 
-/* An agent that speaks hello and ping, and misbehaves on demand: 'exit' says why on stderr and
- * ends, 'junk' sends what is no JSON, 'long' a line without end, 'mute' answers no more, 'event'
- * sends one, 'flood' no end of them; 'pings' counts the pings so far. What is in the file 'lie' it
- * says of a file, and then zeros without end. */
+/* An agent that supports hello and ping, and misbehaves on demand: 'exit' prints a reason on
+ * stderr and ends, 'junk' sends invalid JSON, 'long' an endless line, 'mute' stops answering,
+ * 'event' sends one event, 'flood' endless events; 'pings' returns the number of pings so far. It
+ * sends the content of the file 'lie' as a file's header, and then endless zeros. */
 static inline void sshd_standin(void)
 {
 	static const char script[] =
@@ -246,7 +246,7 @@ static inline void sshd_far_stop(pid_t pid)
 /* Bounds a hang of a connection, a call or a transfer. */
 #define SSHD_HANG_S patient_s(120)
 
-/* Limits that nothing reaches that works, however busy the machine. */
+/* Limits that a working test never reaches, however busy the machine. */
 static inline struct node_options sshd_options(void)
 {
 	return (struct node_options){.agent_dir = sshd_agent,
@@ -255,7 +255,7 @@ static inline struct node_options sshd_options(void)
 		.lease_s = 2 * SSHD_HANG_S};
 }
 
-/* 0: those of sshd_options. */
+/* 0: use sshd_options. */
 static inline struct nodeset *sshd_far_connect(double timeout_s, double lease_s)
 {
 	struct node_options opt = sshd_options();
@@ -271,7 +271,7 @@ static inline struct nodeset *sshd_far_connect(double timeout_s, double lease_s)
 	return set;
 }
 
-/* 0: that of sshd_options. */
+/* 0: use sshd_options. */
 static inline struct nodeset *sshd_connect(double timeout_s)
 {
 	const struct node_spec spec = sshd_spec("s1");

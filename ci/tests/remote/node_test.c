@@ -1,4 +1,4 @@
-/* harness/nodes against a real sshd: who is let in, who is not, and calls. */
+/* harness/nodes against a real sshd: accepted and refused logins, and calls. */
 #include "ci/tests/remote/node_sshd.h"
 
 #include <dirent.h>
@@ -70,7 +70,7 @@ static void twenty_nodes_connect_at_once_and_answer_side_by_side(void **state)
 	assert_int_equal(nodeset_count(set), 20);
 	assert_string_equal(node_name(nodeset_at(set, 7)), "n7");
 	assert_null(nodeset_at(set, 20));
-	/* Each waits for all of them: one after the other, none would end. */
+	/* Each waits for all others: run sequentially, none would end. */
 	sshd_sh("mkdir %s/here", sshd_dir);
 	for (i = 0; i < 20; i++)
 		calls[i] = (struct node_request){.node = nodeset_at(set, i),
@@ -165,7 +165,7 @@ static void a_wrong_unreadable_or_open_identity_is_named(void **state)
 	spec.identity = path;
 	assert_int_equal(connect_spec(spec, SSHD_HANG_S, &e), -EACCES);
 	contains(e.text, "does not accept key");
-	/* The server would take a password; none is tried. */
+	/* The server accepts passwords; the client must not try any. */
 	log = sshd_log();
 	contains(log, "method publickey");
 	assert_null(strstr(log, "method password"));
@@ -215,7 +215,7 @@ static void a_host_that_accepts_and_stays_silent_times_out(void **state)
 	close(fd);
 }
 
-/* One that proves its key and then says nothing more. 'arg': the listening socket. */
+/* A server that proves its key and then stays silent. 'arg': the listening socket. */
 static void *mute_after_handshake(void *arg)
 {
 	char key[256], byte;
@@ -228,7 +228,7 @@ static void *mute_after_handshake(void *arg)
 		ssh_bind_accept_fd(server, session, fd) != SSH_OK ||
 		ssh_handle_key_exchange(session) != SSH_OK)
 		fprintf(stderr, "the server failed: %s\n", ssh_get_error(session));
-	/* Until the client goes. */
+	/* Until the client disconnects. */
 	while (recv(ssh_get_fd(session), &byte, 1, 0) > 0)
 		;
 	ssh_free(session);
@@ -271,7 +271,7 @@ static void one_node_that_fails_leaves_no_connection(void **state)
 	assert_int_equal(node_connect_all(specs, 3, &opt, &set, &e), -ECONNREFUSED);
 	assert_null(set);
 	contains(e.text, "s2: ");
-	/* Neither agent nor its guard stays. */
+	/* Agent and guard both end. */
 	sshd_sh("for i in $(seq 1000); do pgrep -f [c]ulprit-agent >/dev/null || exit 0; sleep "
 		"0.1; done; "
 		"exit 1");
@@ -568,7 +568,7 @@ static void linked_programs_on_two_nodes_hear_each_other_and_nobody_else(void **
 {
 	struct node_options opt = sshd_options();
 	struct node_spec specs[] = {sshd_spec("n0"), sshd_spec("n1"), sshd_spec("n2")};
-	/* n2 is told only that it is there; lines to it come from both at once. */
+	/* n2 gets only its hello; lines to it arrive from both at the same time. */
 	const char *scripts[] = {"read -r x; echo $x; echo '1,2 ping' >&0; read -r x; echo $x; "
 				 "echo '9 lost' >&0; cat >/dev/null",
 		"read -r x; echo $x; read -r x; echo $x; echo 'nonsense' >&0; echo '0,2 pong' >&0; "
@@ -589,7 +589,7 @@ static void linked_programs_on_two_nodes_hear_each_other_and_nobody_else(void **
 	nodeset_free(set);
 }
 
-/* A program that names an end many times would be sent as many lines from here. */
+/* A program that names an end several times would multiply its lines here. */
 static void a_program_that_floods_others_loses_its_node(void **state)
 {
 	struct node_options opt = sshd_options();
@@ -607,7 +607,7 @@ static void a_program_that_floods_others_loses_its_node(void **state)
 	start_linked(set, scripts, 2, ends, handles);
 	for (int i = 0; i < 6000 && !node_lost(nodeset_at(set, 0), &e); i++)
 		usleep(10000);
-	assert_non_null(strstr(e.text, "n0: a program tells 2 others one line more often"));
+	assert_non_null(strstr(e.text, "n0: a program names one of 2 others twice in a line"));
 	assert_int_equal(node_call(nodeset_at(set, 1), "ping", NULL, SSHD_HANG_S, NULL, &e), 0);
 	nodeset_free(set);
 }

@@ -1,5 +1,5 @@
 #!/bin/bash
-# 'culprit replay' and the workload 'replay' refuse what cannot be replayed before they touch a node. No root, no cluster.
+# 'culprit replay' and the workload 'replay' refuse invalid traces and options before they touch a node. No root, no cluster.
 cd "$(dirname "$0")/../../.." || exit 1
 . ci/tests/tap.sh
 home=$PWD
@@ -59,7 +59,7 @@ refused "no copies" "scale-ranks" replay --scale-ranks 0 fine.app
 refused "more copies than a trace can hold" "80000 processes, and a trace holds 65536" replay --scale-ranks 20000 fine.app
 refused "a result that cannot be written" "cannot write 'none/r.json'" replay -o none/r.json fine.app
 refused "a folder in its place" "is a folder" replay -o / fine.app
-refused "a mode that there is not" "mode" replay --mode fast fine.app
+refused "an unknown mode" "mode" replay --mode fast fine.app
 refused "no speed" "speed" replay --speed 0 fine.app
 refused "no inventory" "inventory" "$culprit" replay fine.app
 refused "one that is not there" "none.lua" "$culprit" replay --inventory none.lua fine.app
@@ -77,7 +77,7 @@ refused "with one that is not there" "scenario.lua:1:.*no.app" plan
 scenario '{ "replay", trace = "no-such-trace" }'
 refused "with a name that is none of ours" "scenario.lua:1:.*no-such-trace" plan
 scenario '{ "replay", trace = "./fine.app", mode = "fast" }'
-refused "with a mode that there is not" "causal, afap, think or wall" plan
+refused "with an unknown mode" "causal, afap, think or wall" plan
 scenario '{ "replay", trace = "./fine.app", speed = 2, cpu = "50%" }'
 check "with a trace it is planned" plan
 

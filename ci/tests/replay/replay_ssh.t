@@ -1,6 +1,6 @@
 #!/bin/bash
-# 'culprit replay' over real sshds, in namespaces of the test's own: two clients that share a folder hear each other over their
-# SSH connections; nothing listens for it; it ends with its processes and files when it is told, or when culprit is killed.
+# 'culprit replay' over real sshds, in private namespaces: two clients that share a folder exchange progress over their
+# SSH connections; no port is opened; the replay ends with its processes and files on a signal, or when culprit is killed.
 cd "$(dirname "$0")/../../.." || exit 1
 . ci/tests/tap.sh
 . ci/tests/schema.sh
@@ -35,7 +35,7 @@ SetEnv HOME=$dir
 END
 /usr/sbin/sshd -D -e -f "$dir/sshd.conf" 2>sshd.log &
 until_true 20 grep -q 'Server listening' sshd.log
-# What stands for the file system's processes, one on each host.
+# Stand-ins for the file system's processes, one on each host.
 for name in s1 c1 c2; do
 	cp "$(command -v sleep)" "fs-$name"
 	"./fs-$name" infinity &
@@ -65,7 +65,7 @@ before=$(listening)
 again sync.app --json --passes 3 >result 2>said
 is "a trace is replayed" $? 0
 fits replay result
-check "ranks share clients, and it is told" grep -q '4 ranks on 2 clients, several on a client' said
+check "ranks share clients, which is reported" grep -q '4 ranks on 2 clients, several on a client' said
 get() { python3 -c 'import json, sys; v = json.load(open("result")); print(eval(sys.argv[1]))' "$1"; }
 is "all passes are whole" "$(get '[p["whole"] for p in v["passes"]]')" "[True, True, True]"
 is "bytes are those of the trace" "$(get '[(p["read_bytes"], p["written_bytes"]) for p in v["passes"]] == [(4 * 20 * 4096,) * 2] * 3')" True
@@ -75,13 +75,13 @@ echo "# a line from client to client and back: $(get '"%.3f" % (v["round_trip_s"
 echo "# a barrier of 4 ranks on 2 clients: $(get '"%.3f" % (v["seconds"] / 20 * 1e3)') ms at most"
 said=$(again sync.app 2>&1)
 is "as text" "$?-$(grep -c 'messages .* ms from client to client' <<<"$said")" 0-1
-is "nothing is left" "$(ls mount)" ""
+is "the folder is empty" "$(ls mount)" ""
 
 # Application against replay: one table, one picture.
 cp "$home/workloads/traces/psync.app" .
 said=$(again psync.app --passes 2 -o psync.json 2>&1)
 is "a captured application is replayed, and its result kept" "$?-$([ -s psync.json ]; echo $?)" 0-0
-is "the table sets application beside replay" "$(grep -cE '^  (run time|pwrite, median) +[0-9.]+ m?s +[0-9.]+ m?s +[-+][0-9.]+ %$' <<<"$said")" 2
+is "the table compares application and replay" "$(grep -cE '^  (run time|pwrite, median) +[0-9.]+ m?s +[0-9.]+ m?s +[-+][0-9.]+ %$' <<<"$said")" 2
 is "bytes over time are all bytes of a pass" "$(python3 -c 'import json
 v = json.load(open("psync.json"))
 print([sum(p["series"][k]) == p[k] == v["application"][k] == sum(v["application"]["series"][k])
@@ -93,13 +93,13 @@ again sync.app --scale-ranks 3 -o three.json >/dev/null 2>said
 is "three copies of an application have three times its ranks and bytes" "$?-$(grep -c '12 ranks on 2 clients' said)-$(python3 -c 'import json
 v = json.load(open("three.json")); p = v["passes"][0]
 print(v["copies"], p["ops"] == 3 * v["application"]["ops"], p["written_bytes"] == 3 * 4 * 20 * 4096, v["errors"])')" "0-1-3 True True {}"
-is "nothing is left of them" "$(ls mount)" ""
+is "their files are removed" "$(ls mount)" ""
 said=$(again sync.app --scale-ranks 20000 2>&1)
 is "more than a trace can hold is refused, with the numbers" "$?-$(grep -c '20000 copies of the trace have 80000 processes, and a trace holds 65536' <<<"$said")" 2-1
 said=$(again sync.app -o none/r.json 2>&1)
 is "a result that cannot be written is refused before the replay" "$?-$(grep -c "cannot write 'none/r.json'" <<<"$said")-$(grep -c connecting <<<"$said")" 2-1-0
 said=$(again large.app 2>&1)
-is "files that do not fit are told with the sizes" "$?-$(grep -c 'c1: the files of the trace need 4000 TB more, .* has' <<<"$said")" 3-1
+is "files that do not fit are reported with the sizes" "$?-$(grep -c 'c1: the trace's files need 4000 TB more, but .* has' <<<"$said")" 3-1
 is "before any is made" "$(ls mount)" ""
 again sync.app --mode think >/dev/null 2>said
 is "a trace without times has no think time" "$?-$(grep -c 'no times of calls' said)" 2-1
@@ -122,16 +122,16 @@ return { name = "once", measure = "runtime", tracers = { "none" }, workloads = {
 L
 check "a run to its end" "$culprit" run --quiet --inventory inventory.lua -o once once.lua
 is "is one pass of one of culprit's own traces" "$(results once '[r["passes"] for r in v] == [1, 1] and sum(r["bytes"] for r in v) == 4 * 16 * 262144')" "2 True"
-is "nothing is left of the runs" "$(ls mount)$(replayers)" "0"
+is "the runs leave no files or processes" "$(ls mount)$(replayers)" "0"
 
 "$culprit" replay --inventory inventory.lua long.app --cpu 0% >/dev/null 2>&1 &
 replay=$!
 running() { [ "$(replayers)" -ge 2 ] && [ -n "$(ls mount)" ]; }
 check "a long one runs on both clients" until_true 60 running
-is "and nothing listens for it" "$(listening)" "$before"
+is "and opens no port" "$(listening)" "$before"
 kill -INT $replay
 wait $replay
-is "it ends when it is told" $? 3
+is "it ends on a signal" $? 3
 is "with its processes" "$(replayers)" 0
 is "and its files" "$(ls mount)" ""
 "$culprit" replay --inventory inventory.lua long.app --cpu 0% >/dev/null 2>&1 &

@@ -1,7 +1,7 @@
 /*
- * Several nodes of a replay in one process, each with its own peers, and a router between them in
- * place of agents and orchestrator. It holds each line back for a time drawn at random; those from
- * one node to another stay in order.
+ * Several nodes of a replay in one process, each with its own peers, and a router between them
+ * instead of agents and orchestrator. It delays each line for a random time; lines from one node
+ * to another stay in order.
  */
 #ifndef CULPRIT_CI_TESTS_REPLAYER_NODES_H
 #define CULPRIT_CI_TESTS_REPLAYER_NODES_H
@@ -45,7 +45,7 @@ struct test_node {
 
 struct nodes {
 	unsigned n;
-	uint64_t most_ns; /* a line is late by so much at most */
+	uint64_t most_ns; /* maximum delay of a line */
 	uint64_t x;       /* xorshift */
 	int fds[NODES_MOST];
 	int64_t last_ns[NODES_MOST][NODES_MOST];
@@ -100,7 +100,7 @@ static inline void nodes_take(struct nodes *s, unsigned from)
 	memmove(in, begin, s->n_in[from]);
 }
 
-/* Delivers what is due, the oldest first; the time of the next in nanoseconds, or 20 ms. */
+/* Delivers due lines, the oldest first; returns the time of the next in nanoseconds, or 20 ms. */
 static inline int64_t nodes_deliver(struct nodes *s)
 {
 	for (;;) {

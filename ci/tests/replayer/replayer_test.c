@@ -106,9 +106,9 @@ static void expect_fine(const struct nodes *s)
 }
 
 /*
- * Ops in an order drawn at random over all ranks. Each makes its own folder, or looks for one
- * that is earlier in the order, of another rank, for whose op it waits. That is there, or the look
- * fails: so a replay without errors has kept every edge.
+ * Ops in a random order over all ranks. Each makes a folder, or stats a folder that another rank
+ * makes earlier in the order, and waits for that op. If the wait is missing, the stat fails: a
+ * replay without errors has respected every edge.
  */
 static void draw_causal(struct making *m, unsigned seed, uint32_t ranks, uint32_t ops)
 {
@@ -151,7 +151,7 @@ static void replays_under_random_delays_end_and_keep_every_edge(void **state)
 	enum { PASSES = 10 };
 
 	(void)state;
-	/* Each seed draws another graph of waits; the delays differ in each pass. */
+	/* Each seed gives another graph of waits; the delays differ in each pass. */
 	for (unsigned seed = 1; seed <= 20; seed++) {
 		struct replayer_options o;
 		struct making m;
@@ -194,7 +194,7 @@ static void a_stall_names_the_rank_the_op_and_the_edge(void **state)
 	waiting_trace(&m, "stall");
 	o = options_of(&m, 1);
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
-	/* Node 0 comes to every barrier (folders, files, start) and makes nothing known. */
+	/* Node 0 reaches every barrier (folders, files, start) but reports no progress. */
 	s.nodes[1] = (struct test_node){.all = &s, .fd = ends[1], .o = o};
 	assert_int_equal(mkdir(m.root, 0755), 0);
 	/* An answer counts only after its question. */
@@ -218,7 +218,7 @@ static void a_stall_names_the_rank_the_op_and_the_edge(void **state)
 		    "rank 1 waits before its op 1 (mkdir b) for op 2 of rank 0, which has "
 		    "completed 0; no node was active for 0.3 s"))
 		fail_msg("%s", said);
-	/* And the other node was told. */
+	/* The other node is notified. */
 	char buf[8192];
 	ssize_t n = recv(ends[0], buf, sizeof(buf) - 1, 0);
 
@@ -246,11 +246,11 @@ static void a_node_that_fails_ends_the_others_with_its_words(void **state)
 	o = options_of(&m, 1);
 	s = nodes_run(2, &o, 100000, 5, patient_s(60));
 	assert_int_equal(s->nodes[0].rc, -ENOSPC);
-	assert_non_null(strstr(s->nodes[0].err.text, "the files of the trace need"));
+	assert_non_null(strstr(s->nodes[0].err.text, "the trace's files need"));
 	assert_non_null(strstr(s->nodes[0].err.text, "has "));
 	assert_int_equal(s->nodes[1].rc, -EPIPE);
 	assert_string_equal(s->nodes[0].err.text, s->nodes[1].err.text);
-	/* Nothing was written. */
+	/* No file was written. */
 	assert_int_equal(access(m.root, F_OK), -1);
 	nodes_free(s);
 }
@@ -392,7 +392,7 @@ static void every_pass_finds_the_files_as_the_application_did(void **state)
 	snprintf(path, sizeof(path), "%s/kept", m.root);
 	assert_int_equal(stat(path, &st), 0);
 	assert_int_equal(st.st_size, 200);
-	/* Only the files, as they were at first. */
+	/* Only the files, in their initial state. */
 	o.prepare_only = true;
 	s = nodes_run(1, &o, 0, 1, patient_s(60));
 	expect_fine(s);

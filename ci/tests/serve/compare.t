@@ -10,7 +10,7 @@ export XDG_CACHE_HOME=$dir/cache XDG_CONFIG_HOME=$dir/config
 for log in lab-kill.s2.fs lab-none.s1.fs; do zcat ci/tests/data/$log.log.gz >"$dir/$log"; done
 a=$dir/lab-none.s1.fs b=$dir/lab-kill.s2.fs
 
-ends() { # CODE PATTERN COMMAND...: ends so, and says a line like that
+ends() { # CODE PATTERN COMMAND...: exits with CODE and prints a matching line
 	local code=$1 pattern=$2
 	shift 2
 	"$@" >"$dir/said" 2>&1
@@ -25,8 +25,8 @@ check "all calls of both" ends 0 "^  calls +$calls +$others +x0\.[0-9]+$" "$culp
 reads=$(one "$a" "select count(*) from events where call = 'readv'") more=$(one "$b" "select count(*) from events where call = 'readv'")
 check "calls of a type" ends 0 "^  readv +$reads +$more +x0\.[0-9]+ " "$culprit" log "$a" --compare "$b"
 check "errors" ends 0 "^  futex EAGAIN +$(one "$a" "select count(*) from events where call = 'futex' and errno = 'EAGAIN'") " "$culprit" log "$a" --compare "$b"
-check "what one side lacks" ends 0 '/c1\.10 .* - +gone' "$culprit" log "$a" --compare "$b"
-check "... and the other" ends 0 '/c1\.10 .* - .* new' "$culprit" log "$b" --compare "$a"
+check "a row missing in B" ends 0 '/c1\.10 .* - +gone' "$culprit" log "$a" --compare "$b"
+check "... and in A" ends 0 '/c1\.10 .* - .* new' "$culprit" log "$b" --compare "$a"
 check "a log compared with itself: no ratio but 1.00" prints_without ' x(0|[2-9]|1[0-9]|1\.(0[1-9]|[1-9]))| (new|gone)$' 0 "$culprit" log "$a" --compare "$a"
 check "--limit" ends 0 '\.\.\. [0-9]+ more \(--limit\)' "$culprit" log --limit 2 "$a" --compare "$b"
 check "--per-second" ends 0 '^  calls/s ' "$culprit" log --per-second "$a" --compare "$b"
@@ -48,7 +48,7 @@ check "--limit alone" ends 2 '--limit needs --compare' "$culprit" log --limit 2 
 check "what is for one log" ends 2 '--errors means nothing with --compare' "$culprit" log --errors "$a" --compare "$b"
 check "standard input" ends 2 'standard input can be read only once' "$culprit" log - --compare "$a"
 head -c 30000 "$a" >"$dir/cut"
-check "a log cut short is told, the rest compared" ends 2 'is cut short at byte 30000' "$culprit" log "$dir/cut" --compare "$a"
+check "a truncated log is reported, the rest compared" ends 2 'is cut short at byte 30000' "$culprit" log "$dir/cut" --compare "$a"
 
 # Cells of a run.
 if [ "$(uname -m)" = x86_64 ] && "$out/tests/timeline/cell_test" make "$dir/run" >"$dir/said" 2>&1; then
@@ -69,7 +69,7 @@ check "serve: no such folder of views" ends 2 'cannot read the views' "$culprit"
 check "serve: its own views are right" "$culprit" serve --check "$a"
 mkdir "$dir/views"
 printf 'title: Mine\nchart: line\nquery:\nselect t, bytes\nfrom evnts\n' >"$dir/views/mine.view"
-check "serve: a wrong view is told with file and line" ends 2 'views/mine.view:4: .*no such table: evnts' "$culprit" serve --check --views "$dir/views" "$a"
+check "serve: an invalid view is reported with file and line" ends 2 'views/mine.view:4: .*no such table: evnts' "$culprit" serve --check --views "$dir/views" "$a"
 check "serve: to compare with nothing" ends 2 'cannot open the log' "$culprit" serve --compare "$dir/none" "$a"
 
 url=
@@ -89,7 +89,7 @@ port = int(re.search(r":(\d+)/", sys.argv[1]).group(1))
 found = [line.split()[1] for name in ("tcp", "tcp6") for line in open("/proc/net/" + name) if line.split()[1].endswith(":%04X" % port) and line.split()[3] == "0A"]
 assert found == ["0100007F:%04X" % port], found
 PY
-check "... a wrong view does not keep it from serving, and is told" grep -q 'mine.view:4: ' "$dir/err"
+check "... an invalid view is reported, and does not prevent serving" grep -q 'mine.view:4: ' "$dir/err"
 port=${url#http://127.0.0.1:}
 check "a port that is taken" ends 3 'cannot serve a page on 127.0.0.1' "$culprit" serve --port "${port%%/*}" "$a"
 kill -INT "$pid"
@@ -103,7 +103,7 @@ if [ "$(uname -m)" = x86_64 ]; then
 	held_pid=$held_PID
 	trap 'kill "$pid" "$held_pid" 2>/dev/null; rm -rf "$dir"' EXIT
 	read -r line <&"${held[0]}"
-	check "a run goes on" test "$line" = ready
+	check "a run is in progress" test "$line" = ready
 	served "$dir/held"
 	state() { # PYTHON: true of the state s
 		python3 - "$url" "$1" <<'PY'

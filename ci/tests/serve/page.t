@@ -1,6 +1,6 @@
 #!/bin/bash
-# The page of culprit serve in a headless Chromium: it asks its own server alone, its panels hold what culprit query tells, filters,
-# zoom, keys and Back; events page by page; two cells side by side; a query of one's own; names that look like markup; 390 px; a run
+# The page of culprit serve in a headless Chromium: it contacts only its own server, its panels agree with culprit query, filters,
+# zoom, keys and Back; events page by page; two cells side by side; the user's own query; names that look like markup; 390 px; a run
 # that continues, and one next to a capture.
 # shellcheck disable=SC2016
 cd "$(dirname "$0")/../../.." || exit 1
@@ -50,7 +50,7 @@ check "the timeline of that cell's requests is linked, behind the same token" br
 marks='[...document.querySelectorAll("#marks .mark")].map((e) => e.textContent).join("; ")'
 check "its fault and its verdict as marks" holds "$marks" "fault: disk-hog on s2 under load, 0.2–0.4 s; verdict: peer-robust: s2 after 0.1 s, right"
 
-# Panels: as culprit query tells
+# Panels: the same figures as culprit query
 check "calls by type" look calls
 check "... are all calls" is "$(browser_eval "$panel $total return Math.round(total('calls', 2) * panel('calls').answer.slot)")" "$(asked "select count(*) from events where class <> 'poll'")"
 check "bytes" look bytes
@@ -60,10 +60,10 @@ check "threads" look threads
 check "offsets" look offsets
 check "files" look files
 check "disk calls by server" look servers
-check "... each as culprit query tells, the accused one named so" holds 'panels.find((p) => p.view.name === "servers").legend.innerText.split("\n").map((s) => s.trim()).join()' "s1,s2 (fault, accused),s3"
-check "what happened stands above charts" holds "(() => { $panel return labelled(panel('servers').chart).map((m) => m.text).join() })()" "disk-hog on s2 under load,peer-robust: s2"
+check "... each as in culprit query, the accused one marked" holds 'panels.find((p) => p.view.name === "servers").legend.innerText.split("\n").map((s) => s.trim()).join()' "s1,s2 (fault, accused),s3"
+check "events are labelled above charts" holds "(() => { $panel return labelled(panel('servers').chart).map((m) => m.text).join() })()" "disk-hog on s2 under load,peer-robust: s2"
 check "disks, from the samplers" look disks
-check "no errors: said" look errors empty
+check "no errors: the panel says so" look errors empty
 check "... in one line with all that is empty" holds 'byId("nothing").textContent.startsWith("Nothing recorded of: ") && byId("nothing").textContent.includes("Calls that failed") &&
 	panels.filter((p) => p.box.dataset.state === "empty").every((p) => p.box.getBoundingClientRect().height === 0)'
 browser_eval '[...document.querySelectorAll("#nothing button")].find((b) => b.textContent === "Calls that failed").click(); return 1' >/dev/null
@@ -73,7 +73,7 @@ check "verdicts" look verdicts
 check "one's own view, with its title as text" look mine
 check "... first" holds 'panels[0].view.title' "Mine <b>"
 check "a wrong view says why, with its line" look wrong failed
-check "... above the place where it would be" holds 'panels.find((p) => p.view.name === "wrong").box.textContent.includes("wrong.view:2: chart is line")'
+check "... above the place where it would be" holds 'panels.find((p) => p.view.name === "wrong").box.textContent.includes("wrong.view:2: chart must be line")'
 # A colour of the first series is there where the data are: by pixels.
 pixels='const seen = (name, c) => { const v = panel(name).chart, g = v.canvas.getContext("2d"), d = g.getImageData(0, 0, v.canvas.width, v.canvas.height).data;
 	const [r, gr, b] = c.match(/\w\w/g).map((x) => parseInt(x, 16)); let n = 0;
@@ -138,17 +138,17 @@ for tab in charts events compare own; do
 	check "390 px: $tab is not wider than the screen" browser_wait 'document.documentElement.scrollWidth <= 390'
 done
 # (chrome: is the browser's own new tab; the warning is about the pixels that this test reads.)
-check "the page asked its own server alone" is "$(browser_log performance | perl -MJSON::PP -ne '
+check "the page contacted only its own server" is "$(browser_log performance | perl -MJSON::PP -ne '
 	my $m = eval { decode_json($_) }->{message} or next; next if $m->{method} ne "Network.requestWillBeSent";
 	my $u = $m->{params}{request}{url}; print "$u\n" if $u !~ m{^(http://127\.0\.0\.1:\d+/|about:|data:|chrome:)}')" ""
-check "nothing was complained of" is "$(browser_log browser | grep -v -e favicon -e willReadFrequently)" ""
+check "the console has no messages" is "$(browser_log browser | grep -v -e favicon -e willReadFrequently)" ""
 
 # A run that continues
 browser_cdp Emulation.clearDeviceMetricsOverride '{}' >/dev/null
 coproc held { exec "$out/tests/timeline/cell_test" hold "$tmp/held" 2>&1; }
 pids+=("$held_PID")
 read -r line <&"${held[0]}"
-check "a run goes on" is "$line" ready
+check "a run is in progress" is "$line" ready
 serve "$tmp/held"
 browser_open "$url"
 check "live: its last cell" browser_wait 'document.documentElement.dataset.ready && !byId("live").hidden && byId("attempts").selectedOptions[0].textContent.startsWith("cell 1:")'
@@ -162,7 +162,7 @@ wait "${pids[-1]}" 2>/dev/null
 browser_eval 'choose({tab: "events"}); return 1' >/dev/null
 check "the program has ended: said" browser_wait '/no longer answers/.test(document.body.textContent)'
 
-# A run next to a capture of the same nodes: what it does, its fault while it acts, and its verdicts.
+# A run next to a capture of the same nodes: its progress, its active fault, and its verdicts.
 coproc held { exec "$out/tests/timeline/cell_test" hold "$tmp/beside" 2>&1; }
 pids+=("$held_PID")
 read -r line <&"${held[0]}"
@@ -177,7 +177,7 @@ sql "insert into verdict (attempt, detector, metric, verdict) select id, 'peer-r
 says '{"running": true, "done": 1, "cells": 3, "phase": "before the fault <b>", "cell": {"number": 7, "attempt": 1, "title": "x"}}'
 serve "$tmp/run" --beside "$tmp/beside"
 browser_open "$url"
-check "beside: it is live as long as the run goes on" browser_wait 'document.documentElement.dataset.ready && !byId("live").hidden'
+check "--beside: the page is live while the run is in progress" browser_wait 'document.documentElement.dataset.ready && !byId("live").hidden'
 browser_eval 'choose({attempt: "1", last: "0"}); return 1' >/dev/null
 check "... what the run does" browser_wait "$marks"'.includes(": 1 of 3 cells done; now cell 7: disk-hog on s3 under load, before the fault <b>; ")'
 check "... what was said of a control" holds "$marks.replace(/^.*?; cell/, 'cell')" \

@@ -1,5 +1,5 @@
 #!/bin/bash
-# culprit serve on a recorded run answers what culprit query does, requests and failures as well; by attempt, node and time. No root.
+# culprit serve on a recorded run gives the same answers as culprit query, including requests and failures; by attempt, node and time. No root.
 cd "$(dirname "$0")/../../.." || exit 1
 . ci/tests/tap.sh
 culprit=$PWD/${OUT:-out}/culprit
@@ -60,18 +60,18 @@ timeline() { # CODE PATTERN ARGUMENTS
 		[ "$code" = "$1" ] && grep -qi -- "$2" "$dir/timeline" || { echo "$code"; head -c 600 "$dir/timeline"; return 1; }
 }
 "$culprit" timeline "$run" --cell 2 -o "$dir/own" 2>/dev/null
-same_page() { # as that of culprit timeline, but for the moment when it was made
+same_page() { # like culprit timeline's, except for the creation time
 	timeline 200 '<title>tiny, cell 2' "attempt=2&token=$token" && [ "$(wc -c <"$dir/timeline")" -gt 100000 ] &&
 		diff <(wc -c <"$dir/own") <(wc -c <"$dir/timeline")
 }
 check "the timeline of an attempt's requests, as culprit timeline draws it" same_page
 check "... without a choice, too" timeline 200 '<title>tiny, cell 2' "token=$token"
 check "... not without the token" bash -c '[ "$(curl -sS --noproxy "*" -o /dev/null -w "%{http_code}" "$1")" = 403 ]' - "${base}timeline?attempt=2"
-check "... of an attempt that there is not" timeline 404 'has no such attempt' "attempt=77&token=$token"
+check "... of an unknown attempt" timeline 404 'has no such attempt' "attempt=77&token=$token"
 check "the page links there" bash -c 'curl -sS --noproxy "*" "$1" | grep -q "id=.\?timeline"' - "$base?token=$token"
 kill "$pid" && wait "$pid" 2>/dev/null
 
-# What cannot be followed.
+# Runs without flows.
 rm "$run"/cells/0002.1/*.fs.trace
 serve
 ask "panel?view=requests&attempt=2"

@@ -1,5 +1,5 @@
-/* The server of culprit serve: nobody without the token or under another name, limits, queries that
- * are cut, hostile names, and answers that hold what the logs hold. */
+/* The server of culprit serve: access only with the token and under its own name, limits,
+ * cancelled queries, hostile names, and answers that agree with the logs. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -157,7 +157,7 @@ static void test_only_with_the_token(void **state)
 		*path; path++)
 		assert_int_equal(status("GET", *path, own_host(), ""), 403);
 	assert_int_equal(status("POST", "/query?chart=table", own_host(), "select 1"), 403);
-	/* A name that somebody else's server told the browser leads here as well. */
+	/* A foreign name that a DNS server maps to this address. */
 	assert_int_equal(status("GET", good, "example.org", ""), 403);
 	assert_int_equal(status("GET", good, "127.0.0.1.example.org", ""), 403);
 	assert_int_equal(status("GET", good, no_port, ""), 403);
@@ -272,7 +272,7 @@ static void test_queries(void **state)
 	}
 }
 
-/* Rows beyond the limit are not sent, and that is said. */
+/* Rows beyond the limit are not sent, which is reported. */
 static void test_rows_are_limited(void **state)
 {
 	auto_json json_t *v = ask("/query", "chart=table",
@@ -284,7 +284,7 @@ static void test_rows_are_limited(void **state)
 	assert_true(jget_true(v, "more"));
 }
 
-/* Who closes the page gives up the queries that it asked: they do not hold up others. */
+/* Closing the page cancels its queries, so that they do not delay others. */
 static void test_nobody_waits(void **state)
 {
 	const struct serve_spec spec = {.session = session, .timeout_s = 3000};
@@ -312,7 +312,7 @@ static void test_nobody_waits(void **state)
 
 		assert_int_equal((int)at(jget(v, "rows"), 0, 0), 7);
 	}
-	/* Closing ends what runs. */
+	/* Closing the server ends running queries. */
 	{
 		auto_free char *target = with_token("/query", "chart=table");
 		int fd = dial();
@@ -368,7 +368,7 @@ static void test_focus_reaches_panels(void **state)
 				  "time_ns - 1700000000000000000 < 4000000000"));
 }
 
-/* Page by page, nothing is left out and nothing comes twice. */
+/* Page by page, every event appears exactly once. */
 static void test_events_page_by_page(void **state)
 {
 	const int all = (int)first_number("select count(*) from events");
@@ -399,7 +399,7 @@ static void test_events_page_by_page(void **state)
 	assert_true(numbers == first_number("select sum(number) from events"));
 }
 
-/* Names of threads and paths are whatever somebody called them. */
+/* Names of threads and paths can be anything. */
 static void test_hostile_names(void **state)
 {
 	auto_json json_t *v = ask("/query", "chart=table",
@@ -446,7 +446,7 @@ static void test_compares_with_itself(void **state)
 	assert_true(i >= 5);
 }
 
-/* What was asked a moment ago is answered as it was; another question is not. */
+/* A repeated request gets the cached answer; a different one does not. */
 static void test_the_same_question(void **state)
 {
 	auto_json json_t *one = ask("/panel", "view=calls", ""),
@@ -462,7 +462,7 @@ static void test_the_same_question(void **state)
 	assert_true(json_equal(x, y) && !json_equal(x, z));
 }
 
-/* A log that is being written: the page sees more when there is more. */
+/* A log that is being written: the page sees new data. */
 static void test_a_log_that_grows(void **state)
 {
 	auto_free char *path = alloc_format("%s/grows", dir);
@@ -528,7 +528,7 @@ static void test_slots_are_round(void **state)
 	}
 }
 
-/* The log's head says when the test ran; its records are of another day. */
+/* The log's head has the time of the test; its records have another date. */
 static int begin_at(const char *path, int64_t ns)
 {
 	const int fd = open(path, O_RDWR);

@@ -1,6 +1,5 @@
-/* View files: what is wrong is told with its line; a user's view takes the place of culprit's;
- * culprit's own can all be asked. Dots: put together, none is lost.
- * Answers that are kept. */
+/* View files: errors are reported with their line; a user's view replaces culprit's; all of
+ * culprit's own views are valid. Merging dots loses none. Cached answers. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -44,7 +43,7 @@ static struct query *new_query(void)
 	return q;
 }
 
-/* Reads and checks it; what is wrong, behind "PATH:". The caller clears. */
+/* Reads and checks a view; returns the error after "PATH:". The caller clears. */
 static const char *wrong_of(const char *text, size_t size, struct view *v)
 {
 	auto_free char *path = alloc_format("%s/x.view", folder);
@@ -75,8 +74,8 @@ static void test_wrong_views(void **state)
 			":2: there is no 'titel' in a view; did you mean 'title'?"},
 		{"zzzzzzzz: b\nquery: select 1\n", ":1: there is no 'zzzzzzzz' in a view: title,"},
 		{"\nchart: cake\nquery: select 1\n", ":2: chart must be line, area,"},
-		{"scale: linear\nquery: select 1\n", ":1: scale is log or left out"},
-		{"needs: log\nquery: select 1\n", ":1: needs is run or left out"},
+		{"scale: linear\nquery: select 1\n", ":1: scale must be log or omitted"},
+		{"needs: log\nquery: select 1\n", ":1: needs must be run or omitted"},
 		{"order: first\nquery: select 1\n", ":1: order must be a whole number"},
 		{"order: -1\nquery: select 1\n", ":1: order must be a whole number"},
 		{"title: a\nquery:\n \n;", ":2: nothing follows 'query:'"},

@@ -1,6 +1,6 @@
 #!/bin/bash
-# A damaged run is refused with exit code 2 and a sentence, by every command that reads it; one that may not be read is
-# told from one that is not there; and what sudo made belongs to the user who called it.
+# A damaged run is refused with exit code 2 and a sentence, by every command that reads it; an unreadable run
+# is distinguished from a missing one; files made under sudo belong to the user who called it.
 cd "$(dirname "$0")/../../.." || exit 1
 . ci/tests/tap.sh
 culprit=$PWD/${OUT:-out}/culprit
@@ -16,7 +16,7 @@ damaged() { # NAME FOLDER
 		said=$("$culprit" $command "$2" 2>&1 >/dev/null) || code=$?
 		if [ $code = 2 ] && [[ $said == *damaged* ]]; then ok "$1: ${command%% *} refuses it"; else not_ok "$1: ${command%% *} refuses it" "$code $said"; fi
 	done
-	check "$1: nothing is packed" [ ! -e "$tmp/packed/run.db.gz" ]
+	check "$1: no corpus is written" [ ! -e "$tmp/packed/run.db.gz" ]
 }
 
 copy() { # NAME: run.db of a whole run
@@ -69,7 +69,7 @@ if [ "$(id -u)" -eq 0 ] && setpriv --reuid=65534 --regid=65534 --clear-groups te
 	mkdir -p "$tmp/home/runs/mine" && cp $good/run.db "$tmp/home/runs/mine/" && chown 65534:65534 "$tmp/home/runs"
 	SUDO_UID=65534 SUDO_GID=65534 "$culprit" rescore "$tmp/home/runs/mine" --save >/dev/null
 	check "files written under sudo belong to the user" [ "$(stat -c %u "$tmp/home/runs/mine" "$tmp/home/runs/mine/run.db" | tr '\n' ' ')" = "65534 65534 " ]
-	check "the user can go on with it" setpriv --reuid=65534 --regid=65534 --clear-groups "$culprit" table "$tmp/home/runs/mine"
+	check "the user can use it" setpriv --reuid=65534 --regid=65534 --clear-groups "$culprit" table "$tmp/home/runs/mine"
 else
 	ok "another's run # SKIP needs root, and a program that everybody may run"
 fi

@@ -1,4 +1,4 @@
-/* Samples in the store: what goes in comes out to the last bit, and takes little room. */
+/* Samples in the store: exact to the last bit, and compact. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -116,7 +116,7 @@ static void what_does_not_change_takes_ten_bytes(void **state)
 	assert_in_range(there_and_back(s, 600), 600, 620); /* a byte a second */
 }
 
-/* Nothing that is read, however damaged, is taken for more than it is. */
+/* Damaged data is never accepted as valid samples. */
 static void damaged_bytes_are_refused_or_read_as_samples(void **state)
 {
 	struct sample s[30], *back;

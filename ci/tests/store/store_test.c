@@ -1,4 +1,4 @@
-/* A store that fails is told apart from one that lacks a fact; judging refuses without its key. */
+/* A failing store is distinguished from a missing fact; judging refuses without its key. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -64,7 +64,7 @@ static int try_judge(struct store *s, struct err *e)
 	return rc;
 }
 
-/* Hosts, keys of the draw, traces with paths and contents' sizes: nobody else's business. */
+/* Private data: hosts, keys of the draw, traces with paths and sizes of contents. */
 static void a_run_is_its_users_alone(void **state)
 {
 	mode_t was = umask(0);
@@ -196,7 +196,7 @@ static void a_run_that_is_not_there_is_refused_by_name(void **state)
 	assert_int_equal(store_open(dir, &s, &e), -ENOENT);
 	assert_null(s);
 	assert_non_null(strstr(e.text, "is not a run: it has no run.db"));
-	/* One that is there is not begun again. */
+	/* An existing store is not overwritten. */
 	assert_int_equal(store_create(dir, &s, &e), -EEXIST);
 	assert_null(s);
 	assert_non_null(strstr(e.text, "cannot make the run's folder '"));

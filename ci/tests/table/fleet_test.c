@@ -1,4 +1,4 @@
-/* Findings in words: times, shares, windows as one line, and names that are no words. */
+/* Findings as text: times, shares, windows as one line, and hostile names. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -245,7 +245,7 @@ static void json_is_whole(void **state)
 	fleet_view_clear(&v);
 }
 
-/* Findings, and that there are none, depend on data that may be missing. */
+/* Missing data is reported with and without findings. */
 static void partial_data_is_told(void **state)
 {
 	struct fleet_finding f = shift(START, START + DAY, true);

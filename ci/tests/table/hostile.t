@@ -19,7 +19,7 @@ plain() { lacks $'[\x01-\x08\x0b-\x1f\x7f]|^ok 999' "$1"; }
 for format in text markdown; do
 	"$culprit" table "$tmp/run" --details --format $format >"$tmp/$format"
 	check "$format: the table is printed" grep -qF 'ok 999 - injected\x1b[31m' "$tmp/$format"
-	check "$format: nothing in it begins a line or acts on the terminal" plain "$tmp/$format"
+	check "$format: it cannot begin a line or act on the terminal" plain "$tmp/$format"
 done
 "$culprit" table "$tmp/run" --against hotdep09-table1 >"$tmp/against"
 check "the comparison with a published table acts on no terminal" plain "$tmp/against"

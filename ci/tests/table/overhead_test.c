@@ -1,4 +1,4 @@
-/* The overhead table: the figure, its interval, and what is left out. */
+/* The overhead table: the figure, its interval, and omitted values. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
-/* A published table beside ours: which cells belong together, what is said of those that one of the
- * two has not. */
+/* A published table next to ours: which cells belong together, and how cells are handled that
+ * only one of them has. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -271,7 +271,7 @@ static void programs_get_every_cell(void **state)
 	free(csv);
 }
 
-/* A run that has nothing of all this is no reason to fall over. */
+/* A run without any of these must not crash it. */
 static void an_empty_run_is_a_table_of_what_is_missing(void **state)
 {
 	struct score_table *t = score_table_new();
@@ -299,7 +299,7 @@ static void what_is_no_such_table_is_refused_with_its_line(void **state)
 		{"tracer,workload,overhead_pct\nsyscap,ddr,0.2\n", "x:1: not a table of TP and FP"},
 		{"fault,metric,workload,tp,fp\na,b,c,1\n",
 			"x:2: a row must be fault,metric,workload,tp,fp"},
-		{"fault,metric,workload,tp,fp\na,b,c,1,0,0\n", "x:2: a row is"},
+		{"fault,metric,workload,tp,fp\na,b,c,1,0,0\n", "x:2: a row must be"},
 		{"fault,metric,workload,tp,fp\na,b,c,1.5,0\n",
 			"x:2: TP and FP must be from 0 to 1"},
 		{"fault,metric,workload,tp,fp\na,b,c,nan,0\n",

@@ -1,5 +1,5 @@
 #!/bin/bash
-# Tables for people: as wide as the terminal, in colour there, with every label to be seen; several runs side by side and
+# Tables for people: as wide as the terminal, in colour there, with every label in full; several runs side by side and
 # added up.
 cd "$(dirname "$0")/../../.." || exit 1
 . ci/tests/tap.sh
@@ -38,7 +38,7 @@ fi
 "$culprit" table $one >"$tmp/plain"
 check "elsewhere 80 columns" [ "$(widest <"$tmp/plain")" -le 80 ]
 check "a table for a file has no colour" lacks $'\033' "$tmp/plain"
-check "a long label goes on in the next line" grep -A1 -q '^ *postmark(files=20,$' "$tmp/plain"
+check "a long label continues in the next line" grep -A1 -q '^ *postmark(files=20,$' "$tmp/plain"
 check "... to its end" grep -q '^ *transactions=50)$' "$tmp/plain"
 
 # Pairs.
@@ -47,13 +47,13 @@ check "detectors that judged the same cells are compared cell by cell" bash -c "
 json() { "$culprit" table "$@" --json | perl -MJSON::PP -0777 -ne "my \$v = decode_json(\$_); $jq"; }
 jq='print join " ", map { "$_->{only_detector} $_->{only_other} $_->{right_server}" } grep { $_->{detector} eq "peer-robust" && $_->{other} eq "peer-threshold" } @{$v->{summary}{comparisons}}'
 check "... in JSON, too" [ "$(json $one)" = "262 0 above" ]
-check "where cells tell nothing apart, it is said how many would" bash -c "'$culprit' table results/corpora/ci | xargs |
+check "if too few cells distinguish detectors, the number needed is printed" bash -c "'$culprit' table results/corpora/ci | xargs |
 	grep -q '20 faulty cells are few: a detector that is right in 0.30 of them, as peer-threshold is here, needs 37 to be distinguished from one that never is (with a probability of 80 %); --repeats makes more'"
 check "... and what the controls leave possible" bash -c "'$culprit' table results/corpora/ci | xargs |
 	grep -q '8 controls, with a false alarm in 0 of them, leave a rate of up to 0.37 possible (95 %); 72 with none would leave no more than 0.05'"
 jq='my $p = $v->{summary}{power}; print "$p->{detector} $p->{faulty} $p->{faulty_needed} $p->{controls} $p->{controls_needed}"'
 check "... both in JSON, too" [ "$(json results/corpora/ci)" = "peer-threshold 20 37 8 72" ]
-check "a run with cells enough is not called too small" lacks 'are few' "$tmp/plain"
+check "a run with enough cells is not called too small" lacks 'are few' "$tmp/plain"
 
 # In words. Cell 11 of matrix: onset at 4.26 s, offset at 16.77 s, indicted at 9 s; cell 15 is the next disk-hog.
 "$culprit" table results/corpora/matrix --words >"$tmp/words"

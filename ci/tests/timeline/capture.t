@@ -1,6 +1,6 @@
 #!/bin/bash
-# culprit timeline of an application trace: what is refused; that the page holds each call and each edge of the trace, gaps without
-# overlaps, and bytes over time that add up; a replay next to it, with the table; what is drawn, by pixels; a narrow screen. No root.
+# culprit timeline of an application trace: refused input; the page has each call and each edge of the trace, gaps without
+# overlaps, and bytes over time that add up; a replay next to it, with the table; drawing, checked by pixels; a narrow screen. No root.
 # shellcheck disable=SC2016
 cd "$(dirname "$0")/../../.." || exit 1
 . ci/tests/tap.sh
@@ -30,7 +30,7 @@ echo '{' >"$tmp/broken.json"
 check "one that is none" refused "broken.json' is not a result of 'culprit replay --output'" "$traces/psync.app" --replay "$tmp/broken.json" -o "$tmp/x.html"
 echo '{"trace_id":"0011223344556677","trace":"other.app","passes":[]}' >"$tmp/other.json"
 check "one of another trace" refused "of another trace, 'other.app'" "$traces/psync.app" --replay "$tmp/other.json" -o "$tmp/x.html"
-check "nothing was written" [ ! -e "$tmp/x.html" ]
+check "no page was written" [ ! -e "$tmp/x.html" ]
 
 # What 'culprit replay --output' would write: 2 ms a step, from 7 ms before the first call on; 3 MB/s and 1 MB/s.
 command -v python3 >/dev/null || { ok "the page # SKIP no python3"; done_testing; }
@@ -69,7 +69,7 @@ browser_cdp Emulation.setDeviceMetricsOverride '{"width":1280,"height":900,"devi
 browser_cdp Emulation.setEmulatedMedia '{"features":[{"name":"prefers-color-scheme","value":"light"}]}' >/dev/null
 
 open_page psync
-# Calls are told by rank and number, in the page and in the text.
+# Calls are identified by rank and number, in the page and in the text.
 calls='const calls = new Map(), of = new Map(), between = new Set(["computing", "away", "waiting"]);
 	for (let i = 0; i < model.n; i++) if (!between.has(nameOf(i))) { const r = trackOf(i).name.slice(5), n = (of.get(r) || 0) + 1; of.set(r, n); calls.set(i, r + ":" + n); }'
 browser_eval "$calls return [...calls].map(([i, c]) => c + ' ' + nameOf(i) + ' ' + Math.round(model.duration[i] / 1e3)).sort().join('\n')" >"$tmp/held"
@@ -82,7 +82,7 @@ check "each edge is an arrow" bash -c 'diff <(LC_ALL=C sort "$1") "$2"' - "$tmp/
 check "... which are many" is "$(wc -l <"$tmp/said")" 204
 check "nothing of a rank overlaps" holds 'model.start.every((s, i) => model.laneFrom.includes(i) || s >= model.start[i - 1] + model.duration[i - 1])'
 check "the first call is at second 0" holds 'Math.min(...[...model.start].filter((s, i) => !["computing", "away", "waiting"].includes(nameOf(i))))' 0
-check "what waits has an arrow" holds '[...model.start].every((s, i) => nameOf(i) !== "waiting" || (model.intoFirst[i + 1 + 0] < model.intoFirst[i + 2]))'
+check "each wait has an arrow" holds '[...model.start].every((s, i) => nameOf(i) !== "waiting" || (model.intoFirst[i + 1 + 0] < model.intoFirst[i + 2]))'
 bytes='(c) => { let sum = 0; for (let k = 0; k + 1 < c.times.length; k++) sum += c.values[k] * (c.times[k + 1] - c.times[k]) / 1e3; return Math.round(sum); }'
 check "bytes over time are those of the calls, but for the part of a step before the first" holds "model.counters.map($bytes).map((b) => b > 0.9 * 16777216 && b < 1.01 * 16777216).join()" true,true
 check "all arrows are drawn at first" holds '[view.hops, byId("hops").value, everyArrow().length].join()' every,every,204
@@ -103,8 +103,8 @@ check "the replay's first call is at second 0, too" holds '[...model.counters[2]
 check "... and the pass of the mean length is drawn" holds '[...model.marks].map((m) => m.text + " " + Math.round(m.from / 1e6)).join()' "application ends 34,replay, causal ends 50"
 check "the table stands in front" holds '(byId("panel").querySelector("caption").textContent + ": " + [...byId("panel").querySelectorAll("tbody tr")].slice(0, 1).map((r) => [...r.cells].map((c) => c.textContent).join("|")).join())' \
 	"Application against replay: run time|40.000 ms|50.000 ms|+25.0 %"
-check "... what one of both lacks is a dash" holds '[...byId("panel").querySelectorAll("tbody tr")].filter((r) => r.cells[0].textContent === "pread, 99 %").map((r) => [...r.cells].map((c) => c.textContent).join("|")).join()' "pread, 99 %|-|0.250 s|"
-check "... that processors were busy is told" holds 'model.notes.filter(([term]) => term === "computing").map(([, text]) => text.replace(/:.*/, "")).join()' \
+check "... a missing value is a dash" holds '[...byId("panel").querySelectorAll("tbody tr")].filter((r) => r.cells[0].textContent === "pread, 99 %").map((r) => [...r.cells].map((c) => c.textContent).join("|")).join()' "pread, 99 %|-|0.250 s|"
+check "... busy processors are reported" holds 'model.notes.filter(([term]) => term === "computing").map(([, text]) => text.replace(/:.*/, "")).join()' \
 	"of replay, causal took 4.0 times the processor time that it needs"
 check "names from the result are text" holds '[byId("panel").textContent.includes("c2<b>"), byId("panel").querySelectorAll("b").length].join()' true,0
 open_page two
@@ -113,5 +113,5 @@ open_page part
 check "a part holds what begins in it" holds '[...model.start].every((s, i) => ["computing", "away", "waiting"].includes(nameOf(i)) || s >= 1e7 && s < 2e7) && model.n > 50'
 browser_cdp Emulation.setDeviceMetricsOverride '{"width":390,"height":800,"deviceScaleFactor":1,"mobile":true}' >/dev/null
 open_page both
-check "a narrow screen: nothing is wider than it" holds 'document.documentElement.scrollWidth <= 390 && view.width > 200'
+check "a narrow screen: the page fits" holds 'document.documentElement.scrollWidth <= 390 && view.width > 200'
 done_testing

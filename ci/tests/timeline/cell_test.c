@@ -146,7 +146,7 @@ static void write_node(struct cluster *c, const char *folder, int node, int cell
 
 /* ---- the store ---- */
 
-/* What the run measured of clocks over SSH is wrong by some milliseconds. */
+/* The run's measurement of clocks over SSH is wrong by some milliseconds. */
 static json_t *describe(const struct cluster *c)
 {
 	json_t *servers = json_array(), *clients = json_array();
@@ -452,8 +452,8 @@ static bool is_doubtful(const json_t *span)
 	return false;
 }
 
-/* The last server's clock is set 3 s forward: what it did before and after lies where it belongs,
- * and what lies in between is doubtful. */
+/* The last server's clock is set 3 s forward: events before and after are placed correctly, and
+ * events in between are doubtful. */
 static void a_clock_that_is_set(void **state)
 {
 	struct cluster_spec spec = made;

@@ -123,5 +123,5 @@ check "counters have values and units" bash -c 'grep -q "unit_name: \"requests\"
 check "the fault's onset and offset" bash -c 'grep -q "categories: \"fault onset\"" "$1" && grep -q "categories: \"fault offset\"" "$1"' - "$tmp/requests.text"
 check "hostile: as many slices in both" [ "$(wc -l <"$tmp/hostile.spans")" = 768 ]
 check "hostile: Perfetto has them all" [ "$(grep -c '' "$tmp/hostile.slices")" = 768 ]
-check "a file that cannot be written is said" bash -c '"$1" requests 4000 perfetto 2>&1 >/dev/full | grep -q "cannot write the timeline"' - "$model"
+check "a write error is reported" bash -c '"$1" requests 4000 perfetto 2>&1 >/dev/full | grep -q "cannot write the timeline"' - "$model"
 done_testing

@@ -1,6 +1,6 @@
 #!/bin/bash
-# The timeline page in a headless Chromium: it holds the slices that were put in, opens offline and asks for nothing; what is drawn
-# where, by pixels; zoom, fold, filter, arrows, search, keys, links to a moment, comparing, touch; names that look like markup.
+# The timeline page in a headless Chromium: it has all slices of the input, opens offline and makes no requests; drawing,
+# checked by pixels; zoom, fold, filter, arrows, search, keys, links to a moment, comparing, touch; names that look like markup.
 # shellcheck disable=SC2016,SC2053
 cd "$(dirname "$0")/../../.." || exit 1
 . ci/tests/tap.sh
@@ -32,7 +32,7 @@ browser_start "$tmp/browser" || { not_ok "Chromium starts" "$browser_said"; done
 browser_cdp Emulation.setDeviceMetricsOverride '{"width":1400,"height":900,"deviceScaleFactor":1,"mobile":false}' >/dev/null
 browser_cdp Emulation.setEmulatedMedia '{"features":[{"name":"prefers-color-scheme","value":"light"}]}' >/dev/null
 
-# What was put in is what the page holds: compared with the OTLP export
+# The page has all slices of the input: compared with the OTLP export
 held='const out = []; for (let i = 0; i < model.n; i++) out.push([trackOf(i).name, nameOf(i), categoryOf(i).name, model.origin + BigInt(model.start[i]),
 	model.duration[i], ...argumentsOf(i).map(([k, v]) => k + "=" + v)].join("|")); return out.join("\n")'
 exported() { made "$1" 8000 otlp | perl -MJSON::PP -0777 -ne 'for my $s (map { @{$_->{spans}} } map { @{$_->{scopeSpans}} } @{decode_json($_)->{resourceSpans}}) {
@@ -106,7 +106,7 @@ check "show all" is "$(pixel .005 2)" $disk
 arrows() { browser_eval 'drawNow(); const c = byId("canvas"), d = c.getContext("2d").getImageData(0, 0, c.width, c.height).data, w = rgbOf(palette.select); let n = 0;
 	for (let i = 0; i < d.length; i += 4) n += d[i] === w[0] && d[i + 1] === w[1] && d[i + 2] === w[2]; return n'; }
 open_page requests
-check "nothing is selected: no arrows" is "$(arrows)" 0
+check "without a selection: no arrows" is "$(arrows)" 0
 do_js 'for (const t of model.tracks) t.open = true; layOut(); resized();
 	const i = model.kind.findIndex((k, i) => trackOf(i).name === "dd-1" && within(trackOf(i), model.tracks.find((t) => t.name === "c1")) && model.start[i] > 1e7); select(i, true)'
 check "a request's chain" holds 'chainOf(view.selected, true).size' 8
@@ -121,14 +121,14 @@ do_js 'select(undefined); byId("slower").value = "10"; byId("slower").dispatchEv
 check "arrows of slow slices" [ "$(arrows)" -gt 100 ]
 do_js 'byId("slower").value = "100000"; byId("slower").dispatchEvent(new Event("input"))'
 check "... none so slow" is "$(arrows)" 0
-check "hovering tells all" holds '(() => { const i = slowestInView(1, 0)[0]; lookAtSlice(i); scrollToSlice(i); view.scroll = byId("rows").scrollTop; drawNow(); const p = placeOf(i);
+check "hovering shows all details" holds '(() => { const i = slowestInView(1, 0)[0]; lookAtSlice(i); scrollToSlice(i); view.scroll = byId("rows").scrollTop; drawNow(); const p = placeOf(i);
 	hover({x: (p.x + p.end) / 2, y: p.y + 5}); const t = byId("tip").textContent; return !byId("tip").hidden && [nameOf(i), "duration", "start", "size", "131,072", "(exact)"].every((w) => t.includes(w)); })()'
 
 # Folding, counters, marks
 open_page requests
 do_js 'toggle(model.tracks.find((t) => t.name === "s3"), false)'
 check "a folded node hides its tracks" holds 'rows.filter((r) => r.track && within(r.track, model.tracks.find((t) => t.name === "s3"))).length' 1
-check "... and shows how many slices run at once" holds '(() => { const row = rows.find((r) => r.track && r.track.name === "s3"), a = areaOf(row), b = model.marks.find((m) => m.kind === 0),
+check "... and shows the number of concurrent slices" holds '(() => { const row = rows.find((r) => r.track && r.track.name === "s3"), a = areaOf(row), b = model.marks.find((m) => m.kind === 0),
 	at = (t) => a.values[Math.floor(xOf(t) / a.step)]; return at((b.from + b.to) / 2) > 2 * at(b.from / 2); })()'
 check "... which is the time of its slices" holds '(() => { const s3 = model.tracks.find((t) => t.name === "s3"), a = depths(lanesBelow(s3), 0, 1); let sum = 0;
 	for (const l of lanesBelow(s3)) for (let i = model.laneFrom[l]; i < model.laneFrom[l + 1]; i++) sum += model.duration[i];
@@ -161,7 +161,7 @@ browser_keys +
 check "+ does" is "$(span)" 3600
 at=$(browser_eval 'return view.t0')
 browser_keys d
-check "D goes on in time" holds "view.t0 > $at"
+check "D moves forward in time" holds "view.t0 > $at"
 browser_keys a
 check "A goes back" holds "Math.abs(view.t0 - $at) < 1000"
 browser_keys s
@@ -202,7 +202,7 @@ check "... with names for assistive programs" holds '[...document.querySelectorA
 do_js 'byId("one-pane").click()'
 check "and all again" holds 'rows.filter((r) => r.head).length' 1
 
-# A cut page says what it does not hold
+# A cut page says what it omits
 open_page cut
 check "a cut page says so" holds '!byId("trouble").hidden && byId("trouble").textContent.includes("Of 200,000 slices, all of ")'
 check "... counts all" holds 'model.categories.map((c) => c.n).join()' 25000,25000,25000,25000,25000,25000,25000,25000
@@ -223,7 +223,7 @@ check "texts stand out by 4.5 to 1, dark" is "$(browser_eval "$contrasts")" ""
 browser_cdp Emulation.setDeviceMetricsOverride '{"width":390,"height":780,"deviceScaleFactor":2,"mobile":true}' >/dev/null
 browser_cdp Emulation.setTouchEmulationEnabled '{"enabled":true,"maxTouchPoints":2}' >/dev/null
 open_page requests
-check "390 pixels wide: nothing sticks out" holds 'document.documentElement.scrollWidth <= 390'
+check "390 pixels wide: the page fits" holds 'document.documentElement.scrollWidth <= 390'
 check "... the drawing has most of it" holds 'view.width > 250 && view.height > 150'
 touch() { browser_cdp Input.dispatchTouchEvent "{\"type\":\"$1\",\"touchPoints\":[$2]}" >/dev/null; }
 read -r x y < <(browser_eval 'const b = byId("canvas").getBoundingClientRect(); return [Math.round(b.left), Math.round(b.top + 60)].join(" ")'; echo)
@@ -239,7 +239,7 @@ check "one finger moves" holds "view.t0 > $at"
 browser_cdp Emulation.setTouchEmulationEnabled '{"enabled":false}' >/dev/null
 browser_cdp Emulation.setDeviceMetricsOverride '{"width":1400,"height":900,"deviceScaleFactor":1,"mobile":false}' >/dev/null
 
-# Live: what is published appears, and one stays where one looks; nobody without the token
+# Live: published data appears, the view stays; no access without the token
 coproc served { exec "$model" live 2>&1; }
 model_pid=$served_PID
 trap 'browser_stop; kill "$model_pid" 2>/dev/null; rm -rf "$tmp"' EXIT
@@ -261,9 +261,9 @@ check "... the place, the fold, the filter and the selection stay" holds '[view.
 	10000000,30000000,false,true
 do_js 'lookAtAll()'
 check "the end is followed" publish 12000
-check "... when it is looked at" browser_wait 'model.n === 12000 && Math.abs(view.t1 - view.whole.to) < 1e3 && Math.abs(view.t0 - view.whole.from) < 1e3'
+check "... if it is in view" browser_wait 'model.n === 12000 && Math.abs(view.t1 - view.whole.to) < 1e3 && Math.abs(view.t0 - view.whole.from) < 1e3'
 kill "$model_pid"
-check "a program that has ended: the page says so, and keeps what it has" browser_wait '!byId("trouble").hidden && model.n === 12000'
+check "a program that has ended: the page says so, and keeps its data" browser_wait '!byId("trouble").hidden && model.n === 12000'
 browser_log browser >/dev/null
 
 # Hostile names and times, and nothing at all

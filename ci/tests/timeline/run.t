@@ -1,6 +1,6 @@
 #!/bin/bash
 # culprit timeline on a made-up run (cell_test.c): options and their errors, files, the page of a cell in a headless Chromium by DOM
-# and by pixels, exports that decode, cells that lack something, two cells, two servers, and the page of a run that continues.
+# and by pixels, exports that decode, cells with missing data, two cells, two servers, and the page of a run that continues.
 # shellcheck disable=SC2016
 cd "$(dirname "$0")/../../.." || exit 1
 . ci/tests/tap.sh
@@ -30,13 +30,13 @@ check "one server" refused "--server is given twice" "$tmp/run" --server s1
 check "an unknown server" refused "no node 's9'" "$tmp/run" --server s1 --server s9 -o -
 check "two forms on standard output" refused "only one form" "$tmp/run" --otlp - --perfetto -
 check "a port without --live" refused "--port needs --live" "$tmp/run" --port 1
-check "--live of a run that is over" refused "is not going on" "$tmp/run" --live
+check "--live of a run that has ended" refused "is not going on" "$tmp/run" --live
 check "--compare without a cell's number" refused "RUN:CELL" "$tmp/run" --compare "$tmp/run:x" -o -
 check "a file system that is not there" refused "no-such" "$tmp/run" --file-system no-such -o -
 check "a file that cannot be written is refused" refused "cannot write" "$tmp/run" -o "$tmp/none/t.html"
 
 check "without options: the first cell with a fault" is "$(draw)" run-cell2.html
-check "... which is said" grep -q 'run, cell 2: disk-hog on s2 under load (--cell shows another)' "$tmp/said"
+check "... which is reported" grep -q 'run, cell 2: disk-hog on s2 under load (--cell shows another)' "$tmp/said"
 again() { (cd "$tmp" && refused "exists; '-o run-cell2.html' replaces it" run && is "$(cat run-cell2.html | sha256sum)" "$page"); }
 page=$(sha256sum <"$tmp/run-cell2.html")
 check "a page that exists is not overwritten" again
@@ -51,11 +51,11 @@ if command -v protoc >/dev/null; then
 	check "... with names, flows and counters" bash -c 'grep -q "name: \"READ\"" "$1" && grep -q terminating_flow_ids "$1" && grep -q "unit_name: \"in flight\"" "$1"' - "$tmp/t.text"
 fi
 draw --cell 3 -o cut.html >/dev/null
-check "a log cut short is said, and the rest is drawn" grep -q "0003.1/s1.fs.trace' is cut short" "$tmp/said"
+check "a truncated log is reported, and the rest is drawn" grep -q "0003.1/s1.fs.trace' is cut short" "$tmp/said"
 draw --cell 4 -o events.html >/dev/null
-check "calls without positions are said" grep -q 'no positions in byte streams: run the scenario with tracer = .* mode = "flow"' "$tmp/said"
+check "calls without positions are reported" grep -q 'no positions in byte streams: run the scenario with tracer = .* mode = "flow"' "$tmp/said"
 draw --cell 5 -o sums.html >/dev/null
-check "sums are said" grep -q 'have no calls, only sums, so only counters and marks are shown' "$tmp/said"
+check "sums are reported" grep -q 'have no calls, only sums, so only counters and marks are shown' "$tmp/said"
 draw --compare run:1 -o pair.html >/dev/null
 draw --cell 2 --server s1 --server s2 -o two.html >/dev/null
 
@@ -76,21 +76,21 @@ check "a client's layers" holds 'model.tracks.find((t) => t.name === "c1").child
 check "... with a track for each server" holds 'model.tracks.find((t) => t.name === "c1").children[2].children.map((t) => t.name).join()' "to s1,to s2,to s3"
 check "phases" holds 'model.marks.filter((m) => m.kind === 3).map((m) => m.text + " " + (m.to - m.from) / 1e6).join()' "before 200,fault 200,after 4600"
 check "the fault, on its victim" holds 'model.marks.filter((m) => m.kind === 0).map((m) => [m.text, m.from / 1e6, m.to / 1e6, model.tracks[m.track].name].join()).join()' "disk-hog on s2,200,400,s2"
-check "the verdict, when it was said, on whom it accused" holds 'model.marks.filter((m) => m.kind === 1).map((m) => [m.text, m.from / 1e6, model.tracks[m.track].name].join()).join()' "peer-robust: s2,300,s2"
-check "the server that they concern is open at first" holds 'model.tracks.filter((t) => t.kind === 1 && t.name[0] === "s" && t.open).some((t) => t.name === "s2")'
+check "the verdict, at its time, on the accused server" holds 'model.marks.filter((m) => m.kind === 1).map((m) => [m.text, m.from / 1e6, model.tracks[m.track].name].join()).join()' "peer-robust: s2,300,s2"
+check "the affected server is open at first" holds 'model.tracks.filter((t) => t.kind === 1 && t.name[0] === "s" && t.open).some((t) => t.name === "s2")'
 check "requests in flight" holds 'model.counters.filter((c) => c.name === "posix" && c.track === model.tracks.find((t) => t.name === "s2").id).map((c) => c.unit + (c.values[0] > 0)).join()' "in flighttrue"
 check "the sampler's readings, per processor where logged" holds 'model.counters.filter((c) => /^processors busy/.test(c.name) && model.tracks[model.tracks[c.track].parent].parent === model.tracks.find((t) => t.name === "s2").id).map((c) => c.name + c.values[0] + c.unit).join()' \
 	"processors busy0.9,processors busy cpu00.9"
 check "... as rates in their units" holds 'model.counters.filter((c) => c.name === "disk busy").map((c) => Math.round(c.values[0]) + c.unit).join()' "10%,90%,10%,10%,10%"
-check "clocks: how they were moved is told" holds '(showTab("run"), ["clocks", "clock of s1"].every((term) => byId("panel").textContent.includes(term)) && /width 0\.\d+ ms.*raw times are moved by -?\d+\.\d+ ms/.test(byId("panel").textContent))'
-check "nothing is missing" holds 'byId("trouble").hidden'
+check "clocks: the shifts are shown" holds '(showTab("run"), ["clocks", "clock of s1"].every((term) => byId("panel").textContent.includes(term)) && /width 0\.\d+ ms.*raw times are moved by -?\d+\.\d+ ms/.test(byId("panel").textContent))'
+check "no data is missing" holds 'byId("trouble").hidden'
 check "a hostile thread name is text" holds '[typeof window.boom, model.tracks.filter((t) => t.name.startsWith("<script>")).length].join()' undefined,1
 do_js 'const i = model.kind.findIndex((k, i) => categoryOf(i).name === "request" && argumentsOf(i).some(([k, v]) => k === "disk_ns" && v > 1e5)); select(i, true)'
 check "a request's chain goes from the application's call to the disk" holds '(() => { const c = new Set([...chainOf(view.selected, true)].flatMap((a) => [model.arrowFrom[a], model.arrowTo[a]]).map((i) => categoryOf(i).name));
 	return ["application call", "FUSE request", "request", "request at the server", "waiting", "disk call"].filter((n) => !c.has(n)).join(); })()' ""
 check "... and says how each link was made" holds '[...chainOf(view.selected, true)].map((a) => categoryOf(model.arrowFrom[a]).name + ">" + categoryOf(model.arrowTo[a]).name + " " + LINKS[model.arrowLink[a]]).filter((t, i, all) => all.indexOf(t) === i).sort().join()' \
 	"FUSE request>request by thread,application call>FUSE request by thread,request at the server>disk call by thread,request at the server>request exact,request at the server>waiting exact,request>request at the server exact"
-check "its parts are told" holds '["there", "waiting", "disk", "answering", "back"].filter((k) => ![...byId("panel").querySelectorAll("dt")].some((e) => e.textContent === k)).join()' ""
+check "its parts are shown" holds '["there", "waiting", "disk", "answering", "back"].filter((k) => ![...byId("panel").querySelectorAll("dt")].some((e) => e.textContent === k)).join()' ""
 check "an answer is one" holds 'byId("panel").textContent.includes("← answered by")'
 colours='drawNow(); const c = byId("canvas"), d = c.getContext("2d").getImageData(0, 0, c.width, c.height).data, w = rgbOf(palette.select); let n = 0;
 	for (let i = 0; i < d.length; i += 4) n += d[i] === w[0] && d[i + 1] === w[1] && d[i + 2] === w[2]; return n'
@@ -118,7 +118,7 @@ coproc held { exec "$out/tests/timeline/cell_test" hold "$tmp/held" 2>&1; }
 held_pid=$held_PID
 trap 'browser_stop; kill "$held_pid" "$live" 2>/dev/null; rm -rf "$tmp"' EXIT
 read -r line <&"${held[0]}"
-check "a run goes on" is "$line" ready
+check "a run is in progress" is "$line" ready
 "$culprit" timeline "$tmp/held" --live >"$tmp/live.out" 2>"$tmp/live.err" &
 live=$!
 for ((i = 0; i < 300; i++)); do [ -s "$tmp/live.out" ] && break || sleep 0.1; done

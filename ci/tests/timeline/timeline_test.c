@@ -1,4 +1,5 @@
-/* The builder of timelines: temporary files sorted, words, lanes, which slices a page keeps. */
+/* The builder of timelines: sorted temporary files, words, lanes, and the slices that a page
+ * keeps. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>

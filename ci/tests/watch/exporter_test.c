@@ -1,4 +1,4 @@
-/* Where metrics may be served, and who may be in the way. */
+/* Addresses at which metrics may be served, and conflicts with other processes. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -58,7 +58,7 @@ static void sockets_of_the_dead_are_replaced(void **state)
 	assert_int_equal(stat(un.sun_path, &st), 0);
 	assert_int_equal(st.st_mode & 0777, 0600);
 	assert_string_equal(exporter_address(x), address);
-	/* A live one stays. */
+	/* The socket of a live process is kept. */
 	assert_int_equal(exporter_open(address, &y, &e), -EADDRINUSE);
 	assert_int_equal(stat(un.sun_path, &st), 0);
 	exporter_publish(x, alloc_copy("a 1\n"));
@@ -79,7 +79,7 @@ static void files_of_others_are_left(void **state)
 	assert_int_equal(exporter_open(address, &x, &e), -EEXIST);
 	assert_int_equal(stat(path, &st), 0);
 	assert_int_equal(st.st_size, 1);
-	/* A socket file that is not the own one any more stays at the end. */
+	/* A socket file that is no longer ours is kept at the end. */
 	unlink(path);
 	assert_int_equal(exporter_open(address, &x, &e), 0);
 	unlink(path);

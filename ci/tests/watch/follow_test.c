@@ -1,5 +1,5 @@
-/* A growing file is followed through rotation, truncation and half lines; CSV in pieces; a server
- * that is asked again and again. */
+/* A growing file is followed through rotation, truncation and partial lines; CSV in pieces;
+ * polling a server. */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -29,7 +29,7 @@ static void put(const char *flags, const char *text)
 	fclose(f);
 }
 
-/* All that comes until nothing is new, with "<why>" where another file begins. */
+/* All new lines, with "<why>" where another file begins. */
 static const char *all(struct follow *f)
 {
 	static char text[1 << 16];
@@ -111,7 +111,7 @@ static void rotation_loses_nothing(void **state)
 	assert_string_equal(all(f), "1\n2\n");
 	writer = fopen(path, "a");
 	assert_int_equal(rename(path, old), 0);
-	assert_string_equal(all(f), ""); /* nothing is there yet */
+	assert_string_equal(all(f), ""); /* the file is still empty */
 	fputs("3\n", writer);
 	fflush(writer);
 	assert_string_equal(all(f), "3\n");
@@ -261,7 +261,7 @@ static void a_key_that_fails_later_is_an_error(void **state)
 
 	(void)state;
 	assert_int_equal(feed(&p, "time,host,name,ms\n1700000000,h1,d1,1\n"), 0);
-	/* A sample that is corrected is none. */
+	/* A corrected sample is not a new sample. */
 	assert_int_equal(feed(&p, "1700000001,h1,d1,1\n1700000001,h1,d1,2\n"), 0);
 	for (int i = 0; i < 20; i++)
 		snprintf(text + strlen(text), sizeof(text) - strlen(text), "17000000%d,h1,d%d,1\n",
@@ -356,7 +356,7 @@ static void polls_overlap_and_repeat_nothing(void **state)
 	*seen = '\0';
 	assert_int_equal(poll_once(&p, 1007, &e), 0);
 	expect(seen, "0@970=0 0@980=0 0@990=0 1@970=1 1@980=1 1@990=1 ");
-	assert_int_equal(poll_once(&p, 1009, &e), 0); /* nothing new can be there */
+	assert_int_equal(poll_once(&p, 1009, &e), 0); /* there cannot be new samples */
 	assert_int_equal(s.calls, 1);
 	s.late = true;
 	assert_int_equal(poll_once(&p, 1011, &e), 0);
@@ -364,7 +364,7 @@ static void polls_overlap_and_repeat_nothing(void **state)
 	s.late = false;
 	assert_int_equal(poll_once(&p, 1021, &e), 0);
 	expect(seen, "0@1010=0 1@1000=1 1@1010=1 ");
-	/* An outage: what was missed is asked for, but no more than the history. */
+	/* An outage: missed samples are fetched, but no more than the history. */
 	s.rc = -ECONNREFUSED;
 	assert_int_equal(poll_once(&p, 1031, &e), -ECONNREFUSED);
 	s.rc = 0;

@@ -1,5 +1,5 @@
 #!/bin/bash
-# culprit watch: findings begin and end as lines come; rotation; state over a kill; the exporter; exit codes. No root.
+# culprit watch: findings begin and end as lines arrive; rotation; state over a kill; the exporter; exit codes. No root.
 cd "$(dirname "$0")/../../.." || exit 1
 . ci/tests/tap.sh
 . ci/tests/schema.sh
@@ -33,7 +33,7 @@ watch=("$culprit" watch --false-alarms 0.01)
 check "a stream that ends healthy ends with 0" [ $? = 0 ]
 check "the fault begins once and ends once" [ "$(cut -d' ' -f2 out | tr '\n' ' ')" = "begin end " ]
 check "the begin names member, metric, effect, since" grep -Eq '^2025-10-09T[0-9:]+Z begin host2/d1: read_ms [23]\.?[0-9]* times its peers \(lasting\) for [0-9]+ % of the time since 2025-10-09T' out
-check "the form and the horizons are told" grep -q 'horizons: 64 min, ' err
+check "the format and the horizons are reported" grep -q 'horizons: 64 min, ' err
 "${watch[@]}" --csv - --json <ill.csv >out 2>err
 check "a stream that ends ill ends with 1" [ $? = 1 ]
 fits watch out
@@ -67,23 +67,23 @@ while True:
     c.close()
 P
 "${watch[@]}" --once --csv ill.csv --on-alarm capture >out 2>err
-check "a finding in old samples is told to nobody" bash -c '! grep -q "capture" err'
+check "a finding in old samples triggers no capture" bash -c '! grep -q "capture" err'
 now=$(date +%s)
 awk -F, -v now="$now" -v last="$(tail -1 ill.csv | cut -d, -f1)" 'BEGIN { OFS = "," } NR > 1 { $1 += now - last } 1' ill.csv >new.csv
 "${watch[@]}" --once --csv new.csv --on-alarm capture >out 2>err
-check "a capture that does not run is no reason to end" [ $? = 1 ]
-check "and is told" grep -q "no capture runs in the folder 'capture'" err
+check "without a running capture the watch continues" [ $? = 1 ]
+check "and reports it" grep -q "no capture runs in the folder 'capture'" err
 python3 recorder.py & pids+=($!)
 until_true 60 test -S capture/control
 awk -F, -v now="$(date +%s)" -v last="$(tail -1 ill.csv | cut -d, -f1)" 'BEGIN { OFS = "," } NR > 1 { $1 += now - last } 1' ill.csv >new.csv
 "${watch[@]}" --once --csv new.csv --on-alarm capture >out 2>err
-check "a finding that begins now has the capture write" until_true 60 grep -qx 'write watch found d1' told
+check "a finding that begins now makes the capture write" until_true 60 grep -qx 'write watch found d1' told
 check "once" [ "$(wc -l <told)" = 1 ]
-check "which is told" grep -q "the capture of 'capture' is writing its records" err
+check "which is reported" grep -q "the capture of 'capture' is writing its records" err
 
 echo '{"version":7}' >bad.json
 "${watch[@]}" --once --csv ill.csv --state bad.json >out 2>err
-check "a state that is none: 2" [ $? = 2 ]
+check "an invalid state: 2" [ $? = 2 ]
 check "it says what to do" grep -q 'bad.json: remove the file' err
 head -1 all.csv >none.csv
 "${watch[@]}" --once --csv none.csv >out 2>err
@@ -166,12 +166,12 @@ sleep 0.2
 printf '24000,host0,d0,read_ms,5\n' >>grow.csv
 mv grow.csv grow.csv.1
 fleet 400 700 >grow.csv
-check "rotation is told" until_true 20 grep -q 'grow.csv was replaced by another file' err
+check "rotation is reported" until_true 20 grep -q 'grow.csv was replaced by another file' err
 check "the fault ends after it" until_true 20 grep -q ' end   host2/d1: ' out
 check "no line was lost" until_true 20 scraped '^culprit_samples_total 55921'
-check "none was wrong" scraped '^culprit_lines_skipped_total 0$'
+check "all lines were valid" scraped '^culprit_lines_skipped_total 0$'
 echo 'what,is,this' >>grow.csv
-check "a wrong line is told with its number" until_true 20 grep -q 'grow.csv:24001: ' err
+check "a wrong line is reported with its number" until_true 20 grep -q 'grow.csv:24001: ' err
 check "and counted" until_true 20 scraped '^culprit_lines_skipped_total 1$'
 kill -TERM $pid
 check "SIGTERM ends it" until_true 60 bash -c "! kill -0 $pid"
@@ -195,7 +195,7 @@ P
 "${watch[@]}" --csv hostile.csv --export 127.0.0.1:0 >out 2>err &
 pid=$!
 pids+=("$pid")
-check "the address is told" until_true 20 grep -q 'metrics at 127.0.0.1:' err
+check "the address is reported" until_true 20 grep -q 'metrics at 127.0.0.1:' err
 address=$(sed -n 's/.*metrics at //p' err)
 found() { get "$address" /metrics | grep -qF 'member="a\"b\\c} 1"'; }
 check "labels are escaped" until_true 20 found
@@ -216,7 +216,7 @@ for s in idle:
     try: s.sendall(b"GET /metrics HTTP/1.1\r\nX: " + b"a" * 100000)
     except OSError: pass
 P
-check "many clients, long headers: it goes on" until_true 20 found
+check "many clients, long headers: it continues" until_true 20 found
 kill -INT $pid
 check "SIGINT ends it" until_true 60 bash -c "! kill -0 $pid"
 wait $pid

@@ -60,12 +60,12 @@ check "its findings are scraped" until_true 30 scraped culprit_finding_severity 
 check "its numbers too" scraped culprit_samples_total '"value"'
 kill "$server"
 wait "$server" 2>/dev/null
-# Nothing is asked as long as no new step can be there: at most a minute.
-check "an outage is told" until_true 90 grep -q 'it is asked again' err
+# No query while there cannot be a new step: at most a minute.
+check "an outage is reported" until_true 90 grep -q 'it is asked again' err
 sleep 2
 check "once" [ "$(grep -c 'it is asked again' err)" = 1 ]
 serve
-check "its end too" until_true 60 grep -q 'the server answers again' err
+check "its end as well" until_true 60 grep -q 'the server answers again' err
 check "the finding was not repeated" [ "$(grep -c begin out)" = 1 ]
 kill -TERM $pid
 check "SIGTERM ends it" until_true 60 bash -c "! kill -0 $pid"

@@ -1,8 +1,8 @@
 # A headless Chromium for shell tests, driven through chromedriver (WebDriver over HTTP on loopback). Source it after tap.sh, then
-#     browser_start FOLDER [FLAG ...]   keeps its profile in FOLDER; where it fails, $browser_said has why;
+#     browser_start FOLDER [FLAG ...]   keeps its profile in FOLDER; if it fails, $browser_said has the reason;
 #                                       browser_stop ends what was started
 #     browser_open URL                  and waits until the page is loaded
-#     browser_eval JAVASCRIPT           its value: texts as they are, all else as JSON
+#     browser_eval JAVASCRIPT           its value: strings unchanged, other values as JSON
 #     browser_wait JAVASCRIPT           until it is true, for 20 s at most
 #     browser_keys TEXT                 types into what has the focus; $TAB and $ENTER are keys
 #     browser_cdp COMMAND JSON          a command of the DevTools protocol
@@ -15,7 +15,7 @@ browser_pid=
 # json_text: standard input as one JSON string.
 json_text() { perl -MJSON::PP -0777 -ne 'print JSON::PP->new->utf8->allow_nonref->encode(do { utf8::decode($_); $_ })'; }
 
-# json_value PATH: what stands there in the JSON on standard input; PATH is "value.sessionId". Fails where the driver reports an error.
+# json_value PATH: the member of the JSON on standard input; PATH is "value.sessionId". Fails if the driver reports an error.
 json_value() {
 	perl -MJSON::PP -0777 -e '
 		my $v = decode_json(<STDIN>);
@@ -28,7 +28,7 @@ json_value() {
 
 browser_post() { curl -sS --noproxy '*' --max-time 120 -H 'Content-Type: application/json' -d "$2" "$browser_base$1"; }
 
-# One try. The driver takes a free port for IPv4 and asks for the same for IPv6; where another process has that one, it ends.
+# One try. The driver takes a free port for IPv4 and the same one for IPv6; if another process has that one, it ends.
 browser_try() {
 	local folder=$1 port='' flags i
 	shift

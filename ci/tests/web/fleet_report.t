@@ -1,6 +1,6 @@
 #!/bin/bash
 # The report of a fleet in a headless Chromium: it opens offline, holds the findings of 'culprit diagnose --json', can be sorted, fits a
-# desk and a phone, and nothing that a file holds becomes markup.
+# desk and a phone, and data from a file never becomes markup.
 # shellcheck disable=SC2016
 cd "$(dirname "$0")/../../.." || exit 1
 . ci/tests/tap.sh

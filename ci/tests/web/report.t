@@ -1,6 +1,6 @@
 #!/bin/bash
-# The report in a headless Chromium: it opens offline and asks for nothing, holds the figures of 'culprit table', can be used
-# by keyboard and without seeing colours or charts, in light, dark and print; and nothing that a run holds becomes markup.
+# The report in a headless Chromium: it opens offline without requests, has the figures of 'culprit table', can be used
+# by keyboard and without seeing colours or charts, in light, dark and print; and data from a run never becomes markup.
 # shellcheck disable=SC2016,SC2053
 cd "$(dirname "$0")/../../.." || exit 1
 . ci/tests/tap.sh
@@ -28,7 +28,7 @@ check "... and says so" says "is not a run"
 check "an unknown option: 2" exits 2 "$culprit" report --colour "$tmp/errors"
 check "a file that cannot be written: 2" exits 2 "$culprit" report "$tmp/errors" -o "$tmp/none/x.html"
 check "a full disk: 3" exits 3 "$culprit" report "$tmp/errors" -o /dev/full
-check "beside the run unless told" is "$("$culprit" report "$tmp/errors")" "$tmp/errors/report.html"
+check "in the run's folder by default" is "$("$culprit" report "$tmp/errors")" "$tmp/errors/report.html"
 check "a file of one's own" is "$("$culprit" report "$tmp/errors" -o "$tmp/r.html")" "$tmp/r.html"
 check "on stdout with -" is "$("$culprit" report "$tmp/errors" -o - | tail -n 1)" "</html>"
 check "no more than 5 MB for 100 such cells" [ "$(stat -c %s "$tmp/r.html")" -lt $((56 * 5000000 / 100)) ]
@@ -47,7 +47,7 @@ check "headline: cells confirmed" holds 'document.querySelector(".tile").textCon
 		["faulty", "detected"], ["faulty", "right_server"], ["faulty", "wrong_server"], ["controls", "false_alarm"], ["faulty", "resource"]), "\n" }' >"$tmp/table"
 browser_eval 'return [...document.querySelectorAll("#head tbody tr")].map((r) => [r.cells[0].textContent, ...[...r.querySelectorAll(".heat")].map((c) =>
 	c.querySelector(".n")?.textContent || "-")].join(" ")).join("\n")' | sed '$a\' >"$tmp/head"
-check "headline: what the detectors did, over all" same "$tmp/table" "$tmp/head"
+check "headline: the detectors' overall rates" same "$tmp/table" "$tmp/head"
 
 # The matrix says what the table says: detector, fault, workload, TP or FP, rate, count, interval
 "$culprit" table "$tmp/errors" --format json | perl -MJSON::PP -MPOSIX -0777 -ne '
@@ -91,7 +91,7 @@ check "enter shows the row's cells" holds '[...document.querySelectorAll("tr.cel
 check "... and goes to the first" is "$(focused)" cell-2
 browser_keys "$ENTER"
 check "enter opens it" browser_wait 'document.querySelector("#panel-2:not([hidden]) canvas")'
-check "... which is said" holds 'document.getElementById("cell-2").getAttribute("aria-expanded")'
+check "... which is announced" holds 'document.getElementById("cell-2").getAttribute("aria-expanded")'
 check "the secret that blinds detectors is not in it" is \
 	"$(grep -cF "$(sqlite3 "$tmp/errors/run.db" "SELECT value FROM fact WHERE key = 'blind_key'")" "$tmp/r.html")" 0
 check "clients have their names, in verdicts that were recorded with aliases, too" holds \
@@ -188,7 +188,7 @@ check "400 pixels wide: nothing sticks out" holds 'document.documentElement.scro
 check "... and a chart takes the width" browser_wait '(document.querySelector("#panel-2 canvas").getBoundingClientRect().width - 340) ** 2 < 900'
 browser_cdp Emulation.clearDeviceMetricsOverride '{}' >/dev/null
 
-# Nothing was asked for, nothing complained; and the policy would have refused
+# No requests, no console messages; and the policy would have refused
 requests() { browser_log performance | perl -MJSON::PP -ne 'my $m = decode_json($_)->{message};
 	print "$m->{params}{request}{url}\n" if $m->{method} eq "Network.requestWillBeSent";
 	print "refused: $m->{params}{blockedReason}\n" if $m->{params}{blockedReason}' | grep -v '^chrome\|^data:' | sort -u; }
@@ -298,20 +298,20 @@ check "a heat map: a field for each sample" is "$(browser_eval "return document.
 victim=$(sqlite3 "$tmp/charted/run.db" "SELECT json_extract(victims, '\$[0]') FROM cell WHERE number = $cell")
 check "what happened: phases and marks" holds "[...document.querySelectorAll('#panel-$cell .phase title, #panel-$cell .step title')].map((e) => e.textContent.replace(/ at .*/, '')).join()" \
 	"before,fault on $victim,after,verified,undone"
-check "... and who accused whom when" holds "document.querySelector('#panel-$cell .accused.right title').textContent" \
+check "... and each accusation with detector, server and time" holds "document.querySelector('#panel-$cell .accused.right title').textContent" \
 	"peer-robust accused $victim at $(evidence "time_s.$victim" | sed 's/[.]0$//') s"
 scores() { browser_eval "const c = [...document.querySelectorAll('#panel-$cell .plot-grid .card')].find((c) => c.textContent.startsWith('peer-robust: ')); $1"; }
 check "scores against their limit" is "$(scores 'return c.querySelector(".limit-text").textContent.slice(6) - 0')" "$(printf %.3g "$(evidence evidence.scores.limit)")"
 check "... a line a server, all their seconds" is "$(scores 'return [...c.querySelectorAll("polyline.line")].reduce((n, e) => n + e.getAttribute("points").split(" ").length, 0) + c.querySelectorAll(".lone").length')" \
 	"$(evidence evidence.scores.servers | perl -MJSON::PP -0777 -ne 'print scalar grep { !JSON::PP::is_bool($_) } map { @$_ } values %{decode_json($_)}')"
 browser_eval "document.querySelectorAll('#panel-$cell details').forEach((d) => { d.open = true; })" >/dev/null
-check "all metrics beside one another" browser_wait "document.querySelectorAll('#panel-$cell .small svg polyline').length > 60"
+check "all metrics side by side" browser_wait "document.querySelectorAll('#panel-$cell .small svg polyline').length > 60"
 check "... as many as the metric's list has" holds "document.querySelectorAll('#panel-$cell .small').length === document.querySelector('#panel-$cell figure select').options.length"
 browser_eval "[...document.querySelectorAll('#panel-$cell .small button')].find((b) => b.textContent === 'disk_busy_s').click()" >/dev/null
 check "... each shown large by a click" holds "document.querySelector('#panel-$cell [role=img]').getAttribute('aria-label').startsWith('disk_busy_s, total')"
 check "commands for more" holds "[...document.querySelectorAll('#panel-$cell .commands code')].map((e) => e.textContent).join('|')" "culprit query --samples charted|culprit diagnose charted --cell $cell --evidence"
 browser_eval 'fillCell(rows_of_cells.find((r) => r.cell.number === 1))' >/dev/null
-check "a timeline beside the report is linked to" browser_wait 'document.querySelector("#panel-1 .further a")?.getAttribute("href") === "charted-cell1.html"'
+check "a timeline next to the report is linked" browser_wait 'document.querySelector("#panel-1 .further a")?.getAttribute("href") === "charted-cell1.html"'
 
 # Saved and sorted
 browser_eval 'window.saved = []; URL.createObjectURL = (b) => { window.saved.push(b); return "#none"; }; HTMLAnchorElement.prototype.click = () => {};
@@ -333,7 +333,7 @@ browser_cdp Emulation.clearDeviceMetricsOverride '{}' >/dev/null
 check "no word on the console from it" is "$(console)" ""
 
 # Next to another run
-check "a run beside itself: 2" exits 2 "$culprit" report "$tmp/charted" "$tmp/charted" -o "$tmp/none.html"
+check "a run compared with itself: 2" exits 2 "$culprit" report "$tmp/charted" "$tmp/charted" -o "$tmp/none.html"
 "$culprit" report "$tmp/charted" results/corpora/ci -o "$tmp/two.html" >/dev/null
 "$culprit" table "$tmp/charted" results/corpora/ci --json | perl -MJSON::PP -0777 -ne 'for my $r (@{decode_json($_)->{detectors}}) { print "$r->{detector} $r->{run}",
 	map({ my $x = $_->[0]{$_->[1]}; $x && defined $x->{rate} ? " $x->{count}/$_->[0]{n}" : "" } [$r->{faulty}, "right_server"], [$r->{faulty}, "wrong_server"], [$r->{controls}, "false_alarm"]), "\n" }' >"$tmp/table"
@@ -353,14 +353,14 @@ check "... all opened at once, unpacked as they are seen" browser_wait 'document
 check "... it says what is left out" holds 'document.querySelector("#foot").textContent.includes("the largest values of readings")'
 rm "$tmp/large.html"
 
-# What few cells are good for, as the table says it
-check "where cells tell detectors apart, nothing is said of their number" holds 'document.querySelector(".power") === null'
+# The conclusions that few cells allow, as in the table
+check "enough cells: no note on their number" holds 'document.querySelector(".power") === null'
 "$culprit" report results/corpora/ci -o "$tmp/few.html" >/dev/null
 browser_open "file://$tmp/few.html"
-check "few cells are called few, with the number that it takes" holds 'document.querySelector(".power").textContent.includes(
+check "too few cells: reported with the number needed" holds 'document.querySelector(".power").textContent.includes(
 	"20 faulty cells are few: a detector that is right in 0.30 of them needs 37 to be distinguished from one that never is ") &&
 	document.querySelector(".power").textContent.includes("up to 0.37 possible (95 %); 72 without")'
-check "... and detectors that they do not tell apart are named" holds 'document.querySelector("#head ul.plain li").textContent' \
+check "... and detectors that cannot be distinguished are named" holds 'document.querySelector("#head ul.plain li").textContent' \
 	"peer-threshold cannot be distinguished from crash-hang, always-healthy, always-same, seeded-random by these cells (right server)."
 
 # A run of controls only: there is no faulty cell to take a rate of
@@ -407,7 +407,7 @@ SQL
 "$culprit" rescore "$tmp/doses" --detector peer-robust --detector peer-threshold --save >/dev/null
 "$culprit" report "$tmp/doses" -o "$tmp/doses.html" >/dev/null
 browser_open "file://$tmp/doses.html"
-check "strength: what was found of each, said" is "$(browser_eval 'return document.querySelector("#doses figure [role=img]").getAttribute("aria-label")')" \
+check "strength: the share found of each, in words" is "$(browser_eval 'return document.querySelector("#doses figure [role=img]").getAttribute("aria-label")')" \
 	"Found of disk-hog by share. $("$culprit" table "$tmp/doses" --by strength --json | perl -MJSON::PP -0777 -ne '
 		my @nulls = qw(always-healthy always-same seeded-random);
 		print join ". ", map { my $s = $_; "$s->{detector}: " . join ", ", map { "$_->{strength} $_->{scores}{all}{tp}{count} of $_->{scores}{all}{n}" }
