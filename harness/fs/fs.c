@@ -282,8 +282,8 @@ int fs_service(
 		}
 	}
 	if (!rc && (number < 0 || number > 65535))
-		rc = luax_complain(
-			NULL, NULL, e, "%s: %lld is no port", server->ssh.name, (long long)number);
+		rc = luax_complain(NULL, NULL, e, "%s: %lld is not a port", server->ssh.name,
+			(long long)number);
 	if (!rc) {
 		*address = alloc_copy(at);
 		*port = (uint16_t)number;
