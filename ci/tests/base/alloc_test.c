@@ -28,7 +28,7 @@ static void an_array_has_room_for_one_more(void **state)
 	free(array);
 }
 
-static void elements_may_be_taken_away(void **state)
+static void elements_may_be_removed(void **state)
 {
 	unsigned *array = NULL;
 	size_t n = 0;
@@ -61,7 +61,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_array_has_room_for_one_more),
-		cmocka_unit_test(elements_may_be_taken_away),
+		cmocka_unit_test(elements_may_be_removed),
 		cmocka_unit_test(an_array_of_one_may_grow),
 	};
 

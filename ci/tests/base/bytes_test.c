@@ -31,7 +31,7 @@ static void numbers_of_varying_length_come_back(void **state)
 	assert_false(bytes_get_varint(&p, end, &v));
 }
 
-static void a_number_that_is_cut_or_endless_is_refused(void **state)
+static void truncated_and_endless_numbers_are_refused(void **state)
 {
 	static const uint8_t endless[11] = {
 		0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x01};
@@ -82,7 +82,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(numbers_of_varying_length_come_back),
-		cmocka_unit_test(a_number_that_is_cut_or_endless_is_refused),
+		cmocka_unit_test(truncated_and_endless_numbers_are_refused),
 		cmocka_unit_test(the_bytes_are_those_of_the_formats),
 		cmocka_unit_test(small_numbers_stay_small_whatever_their_sign),
 	};

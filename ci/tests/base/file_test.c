@@ -138,7 +138,7 @@ static void a_device_is_written_to(void **state)
 }
 
 /* Files that would block forever and non-files are refused; what the shell passes is opened. */
-static void only_files_are_opened_to_be_read(void **state)
+static void only_files_are_opened_for_reading(void **state)
 {
 	char *path = in_dir("nobody-writes"), through[64], got[8] = "";
 	struct err e;
@@ -196,7 +196,7 @@ static void standard_output_is_appended_to(void **state)
 }
 
 /* A limit on file sizes simulates a full disk. */
-static void nothing_half_written_stays(void **state)
+static void no_partial_file_is_left(void **state)
 {
 	struct rlimit was, small;
 	char big[4096];
@@ -229,7 +229,7 @@ static uid_t owner(const char *name)
 	return st.st_uid;
 }
 
-static void what_sudo_made_goes_to_its_user_and_nothing_else_does(void **state)
+static void only_files_made_under_sudo_go_to_the_user(void **state)
 {
 	enum { USER = 4242 };
 
@@ -273,11 +273,11 @@ int main(void)
 		cmocka_unit_test(a_link_stays_and_its_target_is_replaced),
 		cmocka_unit_test(a_fifo_is_written_to),
 		cmocka_unit_test(a_device_is_written_to),
-		cmocka_unit_test(only_files_are_opened_to_be_read),
+		cmocka_unit_test(only_files_are_opened_for_reading),
 		cmocka_unit_test(sockets_and_folders_are_refused),
 		cmocka_unit_test(standard_output_is_appended_to),
-		cmocka_unit_test(nothing_half_written_stays),
-		cmocka_unit_test(what_sudo_made_goes_to_its_user_and_nothing_else_does),
+		cmocka_unit_test(no_partial_file_is_left),
+		cmocka_unit_test(only_files_made_under_sudo_go_to_the_user),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -49,7 +49,7 @@ static void check_same(const struct map *m, const struct plain *p)
 }
 
 /* Few keys have many values each, so that removing one moves others up. */
-static void it_holds_what_a_plain_list_holds(void **state)
+static void it_agrees_with_a_plain_list(void **state)
 {
 	struct map m = {0};
 	struct plain p = {.n = 0};
@@ -113,7 +113,7 @@ static void keys_may_be_hashes_of_texts(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(it_holds_what_a_plain_list_holds),
+		cmocka_unit_test(it_agrees_with_a_plain_list),
 		cmocka_unit_test(a_put_replaces),
 		cmocka_unit_test(keys_may_be_hashes_of_texts),
 	};

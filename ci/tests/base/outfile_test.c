@@ -60,7 +60,7 @@ static void a_file_is_there_once_it_is_whole(void **state)
 	assert_int_equal(outfile_close(&s, 0, &e), 0);
 }
 
-static void what_failed_leaves_the_old_one(void **state)
+static void a_failed_write_keeps_the_old_file(void **state)
 {
 	struct outfile s;
 	struct err e = {""};
@@ -96,7 +96,7 @@ static void a_device_stays_one(void **state)
 }
 
 /* stdio has dropped unwritten data, and its errno. */
-static void the_reason_is_found_later(void **state)
+static void the_reason_is_found_by_a_second_write(void **state)
 {
 	FILE *f = fopen("/dev/full", "w");
 	struct err e = {""};
@@ -133,9 +133,11 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(
 			a_file_is_there_once_it_is_whole, begin, remove_dir),
-		cmocka_unit_test_setup_teardown(what_failed_leaves_the_old_one, begin, remove_dir),
+		cmocka_unit_test_setup_teardown(
+			a_failed_write_keeps_the_old_file, begin, remove_dir),
 		cmocka_unit_test_setup_teardown(a_device_stays_one, begin, remove_dir),
-		cmocka_unit_test_setup_teardown(the_reason_is_found_later, begin, remove_dir),
+		cmocka_unit_test_setup_teardown(
+			the_reason_is_found_by_a_second_write, begin, remove_dir),
 		cmocka_unit_test_setup_teardown(
 			folders_and_silent_fifos_are_refused, begin, remove_dir),
 	};

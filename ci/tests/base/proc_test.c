@@ -145,7 +145,7 @@ static void finds_each_once(void **unused)
 	stop(&f);
 }
 
-static void orphan_is_nobodys(void **unused)
+static void an_orphan_is_not_a_descendant(void **unused)
 {
 	struct proc_id *list;
 	struct family f;
@@ -196,7 +196,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(finds_all_in_order),
 		cmocka_unit_test(finds_each_once),
-		cmocka_unit_test(orphan_is_nobodys),
+		cmocka_unit_test(an_orphan_is_not_a_descendant),
 		cmocka_unit_test(leaves_out_the_caller),
 	};
 

@@ -50,7 +50,7 @@ static void nothing_else_is_special(void **state)
 		"rm", "*", "|", "x", ">", "y", "&", "~", "#z");
 }
 
-static void what_is_left_open_is_refused(void **state)
+static void open_quotes_and_escapes_are_refused(void **state)
 {
 	static const char *const wrong[] = {
 		"", " \t\n", "'", "\"", "a 'b", "a \"b\\\"", "a\\", "a '", "x\"y'"};
@@ -93,7 +93,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(blanks_separate_and_quotes_keep_together),
 		cmocka_unit_test(nothing_else_is_special),
-		cmocka_unit_test(what_is_left_open_is_refused),
+		cmocka_unit_test(open_quotes_and_escapes_are_refused),
 		cmocka_unit_test(short_texts_of_every_kind),
 	};
 

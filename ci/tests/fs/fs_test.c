@@ -23,7 +23,7 @@ static void an_unknown_file_system_is_refused(void **state)
 	assert_non_null(strstr(e.text, "nosuchfs"));
 }
 
-static void the_adapter_says_where_a_server_serves(void **state)
+static void the_adapter_defines_the_service_address(void **state)
 {
 	struct host host = {.ssh = {.name = "s1"},
 		.address = "192.0.2.7",
@@ -43,7 +43,7 @@ static void the_adapter_says_where_a_server_serves(void **state)
 	fs_free(fs);
 }
 
-static void the_adapter_says_which_errors_mean_a_lost_server(void **state)
+static void the_adapter_defines_errors_of_a_lost_server(void **state)
 {
 	json_t *errors, *name;
 	bool found = false;
@@ -82,7 +82,7 @@ static int load_with(const char *fields, struct fs **fs, struct err *e)
 	return rc;
 }
 
-static void what_an_adapter_leaves_out_has_a_meaning(void **state)
+static void missing_fields_of_an_adapter_have_defaults(void **state)
 {
 	json_t *facts, *wanted;
 	struct fs *fs;
@@ -114,7 +114,7 @@ static void what_an_adapter_leaves_out_has_a_meaning(void **state)
 	fs_free(fs);
 }
 
-static void what_an_adapter_says_wrongly_is_refused_with_its_line(void **state)
+static void invalid_fields_of_an_adapter_are_refused_with_their_line(void **state)
 {
 	static const char *const wrong[][2] = {
 		{"storage = 'devise'", "'devise'; did you mean 'device'?"},
@@ -214,7 +214,7 @@ static void descendants_are_left_out(void **state)
 	fs_free(fs);
 }
 
-static void a_port_is_needed_if_the_service_goes_by_it(void **state)
+static void a_port_is_needed_if_the_service_depends_on_it(void **state)
 {
 	static const struct {
 		const char *service;
@@ -279,7 +279,7 @@ static const char
 	two[] = "[{\"storage\":\"/a\",\"service_port\":49152,\"volume\":\"gv0\",\"pid\":7},"
 		"{\"storage\":\"/b\",\"service_port\":49153,\"volume\":\"gv1\",\"pid\":8}]";
 
-static void what_is_found_alone_completes_a_host(void **state)
+static void a_unique_match_completes_a_host(void **state)
 {
 	struct host h;
 	struct err e;
@@ -299,7 +299,7 @@ static void what_is_found_alone_completes_a_host(void **state)
 	assert_int_equal(complete(ROLE_OUTSIDER, NULL, NULL, "[]", &h, &e), 0);
 }
 
-static void what_is_ambiguous_or_missing_is_refused_with_what_there_is(void **state)
+static void ambiguous_and_missing_values_are_refused_with_candidates(void **state)
 {
 	struct host h;
 	struct err e;
@@ -342,15 +342,15 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_unknown_file_system_is_refused),
-		cmocka_unit_test(the_adapter_says_where_a_server_serves),
-		cmocka_unit_test(the_adapter_says_which_errors_mean_a_lost_server),
-		cmocka_unit_test(what_an_adapter_leaves_out_has_a_meaning),
-		cmocka_unit_test(what_an_adapter_says_wrongly_is_refused_with_its_line),
-		cmocka_unit_test(what_is_found_alone_completes_a_host),
+		cmocka_unit_test(the_adapter_defines_the_service_address),
+		cmocka_unit_test(the_adapter_defines_errors_of_a_lost_server),
+		cmocka_unit_test(missing_fields_of_an_adapter_have_defaults),
+		cmocka_unit_test(invalid_fields_of_an_adapter_are_refused_with_their_line),
+		cmocka_unit_test(a_unique_match_completes_a_host),
 		cmocka_unit_test(descendants_are_left_out),
-		cmocka_unit_test(a_port_is_needed_if_the_service_goes_by_it),
+		cmocka_unit_test(a_port_is_needed_if_the_service_depends_on_it),
 		cmocka_unit_test(a_server_without_a_port_is_completed_by_its_storage),
-		cmocka_unit_test(what_is_ambiguous_or_missing_is_refused_with_what_there_is),
+		cmocka_unit_test(ambiguous_and_missing_values_are_refused_with_candidates),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -158,7 +158,7 @@ static void a_server_is_found_by_its_command_line_and_config(void **state)
 	json_decref(found);
 }
 
-static void what_cannot_be_read_is_said_not_guessed(void **state)
+static void unreadable_config_is_reported(void **state)
 {
 	static const char *const damaged[] = {"", "<", "</", "</Defaults>\n</x>\n", "<FileSystem",
 		"Name x\n", "<FileSystem>\nName\nRange\n", "\\", "\"",
@@ -222,7 +222,7 @@ static void mounts_of_all_clients_are_found(void **state)
 	json_decref(found);
 }
 
-static void processes_are_told_from_others(void **state)
+static void processes_are_distinguished(void **state)
 {
 	static const char processes[] =
 		"[{'pid': 3, 'cmdline': ['/opt/orangefs/sbin/pvfs2-server', '-a', 'io1', '/a']},"
@@ -256,9 +256,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_server_is_found_by_its_command_line_and_config),
-		cmocka_unit_test(what_cannot_be_read_is_said_not_guessed),
+		cmocka_unit_test(unreadable_config_is_reported),
 		cmocka_unit_test(mounts_of_all_clients_are_found),
-		cmocka_unit_test(processes_are_told_from_others),
+		cmocka_unit_test(processes_are_distinguished),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

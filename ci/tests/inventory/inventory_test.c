@@ -87,7 +87,7 @@ static void mistakes_are_refused_with_line_and_hint(void **state)
 	refused("allow_restart = 1,", S1, "allow_restart");
 }
 
-static void what_is_left_out_has_its_default(void **state)
+static void omitted_keys_have_defaults(void **state)
 {
 	static const char text[] =
 		"return { file_system = { type = \"glusterfs\" }, ssh_config = \"none\", "
@@ -177,7 +177,7 @@ static void mutate(char *text, size_t *size, size_t room)
 	}
 }
 
-static void whatever_the_file_says_it_loads_or_is_refused(void **state)
+static void any_inventory_loads_or_is_refused(void **state)
 {
 	static const char good[] =
 		"return {\n file_system = { type = \"glusterfs\", volume = \"gv0\", layout = "
@@ -215,7 +215,7 @@ static void whatever_the_file_says_it_loads_or_is_refused(void **state)
 	assert_in_range(loaded, 100, rounds - 100);
 }
 
-static void whatever_ssh_says_it_is_taken_or_refused(void **state)
+static void any_output_of_ssh_is_accepted_or_refused(void **state)
 {
 	static const char good[] =
 		"host s1\nuser ann\nhostname 10.0.0.1\nport 2200\nidentitiesonly "
@@ -309,10 +309,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(mistakes_are_refused_with_line_and_hint),
-		cmocka_unit_test(what_is_left_out_has_its_default),
+		cmocka_unit_test(omitted_keys_have_defaults),
 		cmocka_unit_test(a_file_system_is_a_name_or_a_path),
-		cmocka_unit_test(whatever_the_file_says_it_loads_or_is_refused),
-		cmocka_unit_test(whatever_ssh_says_it_is_taken_or_refused),
+		cmocka_unit_test(any_inventory_loads_or_is_refused),
+		cmocka_unit_test(any_output_of_ssh_is_accepted_or_refused),
 		cmocka_unit_test(the_users_connect_timeout_is_taken),
 	};
 

@@ -170,7 +170,7 @@ static void test_done_again(void **state)
 }
 
 /* All reads of the application fail, including those whose server calls failed. */
-static void test_application_knew(void **state)
+static void test_errors_that_applications_saw(void **state)
 {
 	int rows;
 
@@ -232,7 +232,7 @@ int main(void)
 		cmocka_unit_test(test_healthy),
 		cmocka_unit_test(test_swallowed),
 		cmocka_unit_test(test_done_again),
-		cmocka_unit_test(test_application_knew),
+		cmocka_unit_test(test_errors_that_applications_saw),
 		cmocka_unit_test(test_no_flows),
 	};
 

@@ -115,7 +115,7 @@ static void look(uint32_t server, uint32_t client, const char *mark, const char 
 	store_close(s);
 }
 
-static void test_what_is_missing(void **state)
+static void test_missing_data_is_named(void **state)
 {
 	const uint32_t all = LOG_FLOW | LOG_HEADS;
 
@@ -188,7 +188,7 @@ static json_t *recorder_detail(int64_t first_ns, int64_t second_ns)
 		"the end of the fault", "at_ns", (json_int_t)second_ns, "troubles");
 }
 
-static void test_what_a_recorder_wrote(void **state)
+static void test_writings_of_a_recorder(void **state)
 {
 	const int64_t s = 1000000000;
 	struct store *store = make_recorded(recorder_detail(start_ns + 15 * s, start_ns + 40 * s));
@@ -261,7 +261,7 @@ static void test_queries_see_it(void **state)
 	store_close(store);
 }
 
-static void test_a_recorder_that_was_never_written(void **state)
+static void test_a_recorder_that_never_wrote(void **state)
 {
 	struct store *store = make_recorded(json_pack("{s:f, s:[], s:{s:i, s:i}, s:[]}", "ring_s",
 		30.0, "written", "trigger", "asked", 31, "held", 0, "troubles"));
@@ -284,11 +284,11 @@ static void test_a_recorder_that_was_never_written(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_what_is_missing),
+		cmocka_unit_test(test_missing_data_is_named),
 		cmocka_unit_test(test_a_run_has_its_applications),
-		cmocka_unit_test(test_what_a_recorder_wrote),
+		cmocka_unit_test(test_writings_of_a_recorder),
 		cmocka_unit_test(test_queries_see_it),
-		cmocka_unit_test(test_a_recorder_that_was_never_written),
+		cmocka_unit_test(test_a_recorder_that_never_wrote),
 	};
 
 	patient_alarm(600);

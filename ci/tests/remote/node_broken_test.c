@@ -153,7 +153,7 @@ static void a_login_shell_that_greets_does_no_harm(void **state)
 		fail_msg("%s", e.text);
 }
 
-static void what_the_host_says_of_a_refused_login_is_passed_on(void **state)
+static void the_hosts_message_on_a_refused_login_is_reported(void **state)
 {
 	char lines[200];
 	struct err e = {""};
@@ -188,7 +188,7 @@ static int tests(void)
 		cmocka_unit_test(a_command_that_hangs_is_given_up),
 		cmocka_unit_test(a_command_that_prints_without_end_is_given_up),
 		cmocka_unit_test(a_login_shell_that_greets_does_no_harm),
-		cmocka_unit_test(what_the_host_says_of_a_refused_login_is_passed_on),
+		cmocka_unit_test(the_hosts_message_on_a_refused_login_is_reported),
 		cmocka_unit_test(a_library_that_does_not_return_is_left_behind),
 	};
 

@@ -96,7 +96,7 @@ static void a_killed_ssh_session_is_a_lost_node(void **state)
 	nodeset_free(set);
 }
 
-static void the_agents_last_words_are_the_reason(void **state)
+static void the_agents_last_output_is_the_reason(void **state)
 {
 	struct nodeset *set = sshd_connect(0);
 	struct err e = {""};
@@ -109,7 +109,7 @@ static void the_agents_last_words_are_the_reason(void **state)
 	nodeset_free(set);
 }
 
-static void an_agent_that_talks_nonsense_is_a_lost_node(void **state)
+static void an_agent_with_invalid_messages_is_a_lost_node(void **state)
 {
 	struct nodeset *set = sshd_connect(0);
 	struct err e = {""};
@@ -206,7 +206,7 @@ static void a_network_that_goes_away_is_a_lost_node(void **state)
 	sshd_far_stop(pid);
 }
 
-static void a_large_fetch_is_whole_and_the_heartbeat_goes_on(void **state)
+static void the_heartbeat_continues_during_a_large_fetch(void **state)
 {
 	struct node_options opt = sshd_options();
 	const struct node_spec spec = sshd_spec("s1");
@@ -245,7 +245,7 @@ static void a_large_fetch_is_whole_and_the_heartbeat_goes_on(void **state)
 	sshd_sh("cd %s; rm big fetched fetched-small small", sshd_dir);
 }
 
-static void what_is_put_is_whole_and_replaces(void **state)
+static void a_put_is_complete_and_replaces_the_file(void **state)
 {
 	struct nodeset *set = sshd_connect(0);
 	struct node_transfer t = {.node = nodeset_at(set, 0),
@@ -267,7 +267,7 @@ static void what_is_put_is_whole_and_replaces(void **state)
 	nodeset_free(set);
 }
 
-static void transfers_that_cannot_be_say_why_and_leave_nothing(void **state)
+static void failed_transfers_give_a_reason_and_leave_no_file(void **state)
 {
 	struct nodeset *set = sshd_connect(0);
 	struct node_transfer t = {.node = nodeset_at(set, 0),
@@ -296,7 +296,7 @@ static void transfers_that_cannot_be_say_why_and_leave_nothing(void **state)
 	nodeset_free(set);
 }
 
-static void what_a_node_says_of_a_file_is_not_believed(void **state)
+static void a_file_size_from_a_node_is_checked(void **state)
 {
 	struct nodeset *set = sshd_connect(0);
 	struct node_transfer t = {.node = nodeset_at(set, 0),
@@ -333,7 +333,7 @@ static int uploads(const char *prefix)
 	return n;
 }
 
-static void an_upload_that_is_cut_off_leaves_nothing_that_is_used(void **state)
+static void an_interrupted_upload_is_never_used(void **state)
 {
 	const struct node_options opt = sshd_options();
 	const struct node_spec spec = sshd_spec("s1");
@@ -372,17 +372,17 @@ static int tests(void)
 	const struct CMUnitTest list[] = {
 		cmocka_unit_test(a_killed_agent_is_a_lost_node),
 		cmocka_unit_test(a_killed_ssh_session_is_a_lost_node),
-		cmocka_unit_test(the_agents_last_words_are_the_reason),
-		cmocka_unit_test(an_agent_that_talks_nonsense_is_a_lost_node),
+		cmocka_unit_test(the_agents_last_output_is_the_reason),
+		cmocka_unit_test(an_agent_with_invalid_messages_is_a_lost_node),
 		cmocka_unit_test(an_agent_that_floods_with_events_is_a_lost_node),
 		cmocka_unit_test(an_agent_that_falls_silent_is_a_lost_node),
 		cmocka_unit_test(events_of_the_agent_reach_the_caller),
 		cmocka_unit_test(a_network_that_goes_away_is_a_lost_node),
-		cmocka_unit_test(a_large_fetch_is_whole_and_the_heartbeat_goes_on),
-		cmocka_unit_test(what_is_put_is_whole_and_replaces),
-		cmocka_unit_test(what_a_node_says_of_a_file_is_not_believed),
-		cmocka_unit_test(transfers_that_cannot_be_say_why_and_leave_nothing),
-		cmocka_unit_test(an_upload_that_is_cut_off_leaves_nothing_that_is_used),
+		cmocka_unit_test(the_heartbeat_continues_during_a_large_fetch),
+		cmocka_unit_test(a_put_is_complete_and_replaces_the_file),
+		cmocka_unit_test(a_file_size_from_a_node_is_checked),
+		cmocka_unit_test(failed_transfers_give_a_reason_and_leave_no_file),
+		cmocka_unit_test(an_interrupted_upload_is_never_used),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -185,7 +185,7 @@ static void a_wrong_unreadable_or_open_identity_is_named(void **state)
 	contains(e.text, path);
 }
 
-static void nobody_listening_is_said_so(void **state)
+static void a_missing_capture_is_reported(void **state)
 {
 	struct node_spec spec = sshd_spec("s2");
 	struct err e = {""};
@@ -259,7 +259,7 @@ static void a_time_out_during_authentication_is_no_refusal(void **state)
 	close(fd);
 }
 
-static void one_node_that_fails_leaves_no_connection(void **state)
+static void a_failing_node_closes_all_connections(void **state)
 {
 	struct node_spec specs[3] = {sshd_spec("s1"), sshd_spec("s2"), sshd_spec("s3")};
 	const struct node_options opt = sshd_options();
@@ -309,7 +309,7 @@ static void the_agent_is_uploaded_once_and_again_if_damaged(void **state)
 	assert_int_equal(agents(""), 1);
 }
 
-static void stale_halves_of_uploads_are_removed_and_fresh_ones_are_not(void **state)
+static void only_stale_partial_uploads_are_removed(void **state)
 {
 	struct err e = {""};
 
@@ -366,7 +366,7 @@ static void another_user_than_root_keeps_the_agent_in_the_home_folder(void **sta
 	free(list);
 }
 
-static void two_orchestrators_at_once_do_not_hurt_each_other(void **state)
+static void two_orchestrators_can_upload_at_the_same_time(void **state)
 {
 	int round, i, status;
 
@@ -453,7 +453,7 @@ static void count_calls(void *n)
 	++*(int *)n;
 }
 
-static void who_waits_for_a_node_is_called_meanwhile(void **state)
+static void the_callback_runs_while_a_call_waits(void **state)
 {
 	struct nodeset *set = sshd_connect(0);
 	struct node *n = nodeset_at(set, 0);
@@ -496,7 +496,7 @@ static void a_signal_handler_interrupts_calls_until_resume(void **state)
 	nodeset_free(interrupted_set);
 }
 
-static void connecting_is_given_up_when_the_callers_descriptor_says_so(void **state)
+static void the_callers_descriptor_interrupts_connecting(void **state)
 {
 	struct sockaddr_in sin = {.sin_family = AF_INET,
 		.sin_port = htons(2224),
@@ -564,7 +564,7 @@ static void start_linked(struct nodeset *set, const char *const *scripts, size_t
 	nodeset_link(set, ends, n);
 }
 
-static void linked_programs_on_two_nodes_hear_each_other_and_nobody_else(void **state)
+static void linked_programs_exchange_lines_only_with_each_other(void **state)
 {
 	struct node_options opt = sshd_options();
 	struct node_spec specs[] = {sshd_spec("n0"), sshd_spec("n1"), sshd_spec("n2")};
@@ -620,23 +620,23 @@ static int tests(void)
 		cmocka_unit_test(a_host_without_a_key_of_the_pinned_type_is_refused),
 		cmocka_unit_test(an_unknown_host_is_refused_and_a_known_one_is_not),
 		cmocka_unit_test(a_wrong_unreadable_or_open_identity_is_named),
-		cmocka_unit_test(nobody_listening_is_said_so),
+		cmocka_unit_test(a_missing_capture_is_reported),
 		cmocka_unit_test(a_host_that_accepts_and_stays_silent_times_out),
 		cmocka_unit_test(a_time_out_during_authentication_is_no_refusal),
-		cmocka_unit_test(one_node_that_fails_leaves_no_connection),
+		cmocka_unit_test(a_failing_node_closes_all_connections),
 		cmocka_unit_test(the_agent_is_uploaded_once_and_again_if_damaged),
-		cmocka_unit_test(stale_halves_of_uploads_are_removed_and_fresh_ones_are_not),
+		cmocka_unit_test(only_stale_partial_uploads_are_removed),
 		cmocka_unit_test(a_full_disk_is_an_error_and_leaves_no_half_folder),
 		cmocka_unit_test(another_user_than_root_keeps_the_agent_in_the_home_folder),
-		cmocka_unit_test(two_orchestrators_at_once_do_not_hurt_each_other),
+		cmocka_unit_test(two_orchestrators_can_upload_at_the_same_time),
 		cmocka_unit_test(an_unknown_op_is_the_agents_sentence_and_code),
-		cmocka_unit_test(linked_programs_on_two_nodes_hear_each_other_and_nobody_else),
+		cmocka_unit_test(linked_programs_exchange_lines_only_with_each_other),
 		cmocka_unit_test(a_program_that_floods_others_loses_its_node),
 		cmocka_unit_test(a_late_answer_is_dropped_and_the_node_stays),
-		cmocka_unit_test(who_waits_for_a_node_is_called_meanwhile),
+		cmocka_unit_test(the_callback_runs_while_a_call_waits),
 		cmocka_unit_test(the_clock_offset_of_our_own_clock_is_about_nothing),
 		cmocka_unit_test(a_signal_handler_interrupts_calls_until_resume),
-		cmocka_unit_test(connecting_is_given_up_when_the_callers_descriptor_says_so),
+		cmocka_unit_test(the_callers_descriptor_interrupts_connecting),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -117,7 +117,7 @@ static void bytes_over_time_are_added(void **state)
 	assert_int_equal(json_integer_value(json_array_get(jget(series, "written_bytes"), 0)), 5);
 }
 
-static void what_is_no_report_is_refused(void **state)
+static void invalid_reports_are_refused(void **state)
 {
 	static const char *const bad[] = {"Segmentation fault", "{\"pass\":0}", "{}", "[1]",
 		"{\"pass\":99999999}", "{\"pass\":\"1\"}"};
@@ -148,7 +148,7 @@ int main(void)
 		cmocka_unit_test(percentiles_are_those_of_all_calls),
 		cmocka_unit_test(buckets_are_within_six_percent),
 		cmocka_unit_test(bytes_over_time_are_added),
-		cmocka_unit_test(what_is_no_report_is_refused),
+		cmocka_unit_test(invalid_reports_are_refused),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

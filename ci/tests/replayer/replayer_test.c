@@ -146,7 +146,7 @@ static void draw_causal(struct making *m, unsigned seed, uint32_t ranks, uint32_
 	free(made);
 }
 
-static void replays_under_random_delays_end_and_keep_every_edge(void **state)
+static void replays_with_random_delays_end_and_respect_every_edge(void **state)
 {
 	enum { PASSES = 10 };
 
@@ -231,7 +231,7 @@ static void a_stall_names_the_rank_the_op_and_the_edge(void **state)
 	close(ends[1]);
 }
 
-static void a_node_that_fails_ends_the_others_with_its_words(void **state)
+static void a_failing_node_ends_the_others_with_its_error(void **state)
 {
 	struct replayer_options o;
 	struct making m;
@@ -255,7 +255,7 @@ static void a_node_that_fails_ends_the_others_with_its_words(void **state)
 	nodes_free(s);
 }
 
-static void an_orchestrator_that_goes_ends_the_replay(void **state)
+static void a_disconnected_orchestrator_ends_the_replay(void **state)
 {
 	struct nodes s = {.n = 2, .stall_s = patient_s(60)};
 	struct replayer_options o;
@@ -542,7 +542,7 @@ static void *stop_soon(void *arg)
 	return NULL;
 }
 
-static void it_stops_when_it_is_told(void **state)
+static void it_stops_on_request(void **state)
 {
 	struct test_node t = {.fd = -1};
 	struct making m;
@@ -569,10 +569,10 @@ static void it_stops_when_it_is_told(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(replays_under_random_delays_end_and_keep_every_edge),
+		cmocka_unit_test(replays_with_random_delays_end_and_respect_every_edge),
 		cmocka_unit_test(a_stall_names_the_rank_the_op_and_the_edge),
-		cmocka_unit_test(a_node_that_fails_ends_the_others_with_its_words),
-		cmocka_unit_test(an_orchestrator_that_goes_ends_the_replay),
+		cmocka_unit_test(a_failing_node_ends_the_others_with_its_error),
+		cmocka_unit_test(a_disconnected_orchestrator_ends_the_replay),
 		cmocka_unit_test(paths_that_leave_the_root_are_refused),
 		cmocka_unit_test(a_link_in_the_root_leads_nowhere_else),
 		cmocka_unit_test(
@@ -582,7 +582,7 @@ int main(void)
 		cmocka_unit_test(a_file_is_whole_before_another_node_opens_it),
 		cmocka_unit_test(time_passes_as_the_mode_has_it),
 		cmocka_unit_test(a_trace_without_times_is_refused_where_they_are_needed),
-		cmocka_unit_test(it_stops_when_it_is_told),
+		cmocka_unit_test(it_stops_on_request),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -70,7 +70,7 @@ static void servers_take_turns_in_controls(void **state)
 	ratios_free(r);
 }
 
-static void what_is_zero_has_no_ratio(void **state)
+static void a_zero_denominator_has_no_ratio(void **state)
 {
 	struct ratios *r = parsed(example);
 	struct ratio x = ratios_of(r, "unbalanced", "BMI");
@@ -156,7 +156,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(ratios_and_their_intervals),
 		cmocka_unit_test(servers_take_turns_in_controls),
-		cmocka_unit_test(what_is_zero_has_no_ratio),
+		cmocka_unit_test(a_zero_denominator_has_no_ratio),
 		cmocka_unit_test(the_table_of_the_thesis),
 		cmocka_unit_test(wrong_tables_are_refused)};
 

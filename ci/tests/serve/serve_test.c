@@ -166,7 +166,7 @@ static void test_only_with_the_token(void **state)
 	assert_int_equal(status("DELETE", good, own_host(), ""), 405);
 }
 
-static void test_nothing_else_is_there(void **state)
+static void test_other_paths_are_not_found(void **state)
 {
 	auto_free char *other = with_token("/etc/passwd", ""), *up = with_token("/../state", "");
 
@@ -580,7 +580,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_only_with_the_token),
-		cmocka_unit_test(test_nothing_else_is_there),
+		cmocka_unit_test(test_other_paths_are_not_found),
 		cmocka_unit_test(test_headers),
 		cmocka_unit_test(test_limits),
 		cmocka_unit_test(test_wrong_arguments),

@@ -119,7 +119,7 @@ static void test_files_that_are_no_text(void **state)
 	view_clear(&v);
 }
 
-static void test_what_is_read(void **state)
+static void test_every_key_is_read(void **state)
 {
 	static const char text[] = "# about it\ntitle: Mine: a title\nchart: heat\nunit: B/s\n"
 				   "scale: log\nneeds: run\norder: 7\nabout: why\nquery: select 1\n"
@@ -278,7 +278,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_wrong_views),
 		cmocka_unit_test(test_files_that_are_no_text),
-		cmocka_unit_test(test_what_is_read),
+		cmocka_unit_test(test_every_key_is_read),
 		cmocka_unit_test(test_own_views),
 		cmocka_unit_test(test_dots),
 		cmocka_unit_test(test_kept),

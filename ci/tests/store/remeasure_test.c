@@ -296,7 +296,7 @@ static int again(struct store *s, struct err *e)
 	return rc;
 }
 
-static void what_an_older_program_left_out_is_there_afterwards(void **state)
+static void remeasuring_adds_metrics_of_newer_versions(void **state)
 {
 	struct store *s = a_run("older");
 	struct sample less[] = {{METRIC_DREAD, 0, 0, 1, 1, 1, 1}};
@@ -401,7 +401,7 @@ static void a_trace_that_fails_late_undoes_what_was_done(void **state)
 	store_close(s);
 }
 
-static void a_run_that_lacks_what_it_takes_is_refused_in_a_sentence(void **state)
+static void a_run_without_the_data_is_refused_with_a_reason(void **state)
 {
 	struct attempt_row row = {.cell = 1, .number = 2, .outcome = OUTCOME_CONFIRMED};
 	struct store *s = a_run("refused");
@@ -430,10 +430,10 @@ static void a_run_that_lacks_what_it_takes_is_refused_in_a_sentence(void **state
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_an_older_program_left_out_is_there_afterwards),
+		cmocka_unit_test(remeasuring_adds_metrics_of_newer_versions),
 		cmocka_unit_test(damage_changes_nothing),
 		cmocka_unit_test(a_trace_that_fails_late_undoes_what_was_done),
-		cmocka_unit_test(a_run_that_lacks_what_it_takes_is_refused_in_a_sentence),
+		cmocka_unit_test(a_run_without_the_data_is_refused_with_a_reason),
 	};
 
 	if (argc == 3 && !strcmp(argv[1], "make")) {

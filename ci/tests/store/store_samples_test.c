@@ -103,7 +103,7 @@ static void every_kind_of_column_survives(void **state)
 	}
 }
 
-static void what_does_not_change_takes_ten_bytes(void **state)
+static void constant_columns_take_ten_bytes(void **state)
 {
 	struct sample s[600];
 
@@ -378,7 +378,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_kind_of_column_survives),
-		cmocka_unit_test(what_does_not_change_takes_ten_bytes),
+		cmocka_unit_test(constant_columns_take_ten_bytes),
 		cmocka_unit_test(damaged_bytes_are_refused_or_read_as_samples),
 		cmocka_unit_test(columns_of_a_wrong_kind_are_refused),
 		cmocka_unit_test(samples_come_back_and_a_cell_is_small),

@@ -65,7 +65,7 @@ static int try_judge(struct store *s, struct err *e)
 }
 
 /* Private data: hosts, keys of the draw, traces with paths and sizes of contents. */
-static void a_run_is_its_users_alone(void **state)
+static void a_run_belongs_to_its_user_only(void **state)
 {
 	mode_t was = umask(0);
 	struct store *s = new_store("private");
@@ -139,7 +139,7 @@ static void judging_refuses_a_database_that_fails(void **state)
 	store_close(s);
 }
 
-static void damage_is_told_at_opening(void **state)
+static void damage_is_reported_at_opening(void **state)
 {
 	struct store *s = new_store("damaged");
 	struct stat st;
@@ -180,7 +180,7 @@ static void an_old_version_is_refused(void **state)
 	assert_non_null(strstr(e.text, "is not a run store"));
 }
 
-static void a_run_that_is_not_there_is_refused_by_name(void **state)
+static void a_missing_run_is_refused_by_name(void **state)
 {
 	struct store *s = NULL;
 	char path[128];
@@ -295,13 +295,13 @@ static void requests_of_shards_are_joined_and_packed(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_run_is_its_users_alone),
+		cmocka_unit_test(a_run_belongs_to_its_user_only),
 		cmocka_unit_test(absent_is_no_error),
 		cmocka_unit_test(judging_refuses_without_the_key),
 		cmocka_unit_test(judging_refuses_a_database_that_fails),
-		cmocka_unit_test(damage_is_told_at_opening),
+		cmocka_unit_test(damage_is_reported_at_opening),
 		cmocka_unit_test(an_old_version_is_refused),
-		cmocka_unit_test(a_run_that_is_not_there_is_refused_by_name),
+		cmocka_unit_test(a_missing_run_is_refused_by_name),
 		cmocka_unit_test(requests_belong_to_an_attempt_and_a_recording),
 		cmocka_unit_test(requests_of_shards_are_joined_and_packed),
 	};

@@ -129,7 +129,7 @@ static void text_goes_from_weak_to_strong(void **state)
 }
 
 /* At a level that the interval reaches as well; 25 % does not count where 50 % falls back. */
-static void the_level_decides(void **state)
+static void the_level_sets_the_strength_found(void **state)
 {
 	char *text = render(TABLE_TEXT, 0.6), *low = render(TABLE_TEXT, 0.5);
 
@@ -237,7 +237,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(text_goes_from_weak_to_strong),
-		cmocka_unit_test(the_level_decides),
+		cmocka_unit_test(the_level_sets_the_strength_found),
 		cmocka_unit_test(json_gives_numbers),
 		cmocka_unit_test(markdown_and_csv_are_regular),
 		cmocka_unit_test(no_sweep_no_table),

@@ -246,7 +246,7 @@ static void json_is_whole(void **state)
 }
 
 /* Missing data is reported with and without findings. */
-static void partial_data_is_told(void **state)
+static void partial_data_is_reported(void **state)
 {
 	struct fleet_finding f = shift(START, START + DAY, true);
 	struct fleet_result r = result(START, START + DAY, &f, 1);
@@ -310,7 +310,7 @@ int main(void)
 		cmocka_unit_test(windows_are_one_line),
 		cmocka_unit_test(long_names_are_cut),
 		cmocka_unit_test(json_is_whole),
-		cmocka_unit_test(partial_data_is_told),
+		cmocka_unit_test(partial_data_is_reported),
 		cmocka_unit_test(windows_follow_the_calendar),
 	};
 

@@ -104,7 +104,7 @@ static void must_have(const char *text, const char *const *lines)
 			fail_msg("'%s' is not in:\n%s", *lines, text);
 }
 
-static void both_begin_with_all_in_one_look(void **state)
+static void text_and_markdown_begin_with_the_small_table(void **state)
 {
 	static const char text_grid[] =
 		"share of faulty servers found: published (best metric), by-metric, at-last; of 2\n"
@@ -135,7 +135,7 @@ static void both_begin_with_all_in_one_look(void **state)
 	free(markdown);
 }
 
-static void text_has_both_halves_and_says_what_is_missing(void **state)
+static void text_has_both_halves_and_names_missing_cells(void **state)
 {
 	static const char *const lines[] = {
 		"\nby-metric by metric, as published\n"
@@ -272,7 +272,7 @@ static void programs_get_every_cell(void **state)
 }
 
 /* A run without any of these must not crash it. */
-static void an_empty_run_is_a_table_of_what_is_missing(void **state)
+static void an_empty_run_has_tables_in_every_format(void **state)
 {
 	struct score_table *t = score_table_new();
 	struct paper *p = paper();
@@ -291,7 +291,7 @@ static void an_empty_run_is_a_table_of_what_is_missing(void **state)
 	score_table_free(t);
 }
 
-static void what_is_no_such_table_is_refused_with_its_line(void **state)
+static void invalid_tables_are_refused_with_the_line(void **state)
 {
 	static const struct {
 		const char *text, *said;
@@ -327,12 +327,12 @@ static void what_is_no_such_table_is_refused_with_its_line(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(both_begin_with_all_in_one_look),
-		cmocka_unit_test(text_has_both_halves_and_says_what_is_missing),
+		cmocka_unit_test(text_and_markdown_begin_with_the_small_table),
+		cmocka_unit_test(text_has_both_halves_and_names_missing_cells),
 		cmocka_unit_test(markdown_has_the_halves_side_by_side),
 		cmocka_unit_test(programs_get_every_cell),
-		cmocka_unit_test(an_empty_run_is_a_table_of_what_is_missing),
-		cmocka_unit_test(what_is_no_such_table_is_refused_with_its_line),
+		cmocka_unit_test(an_empty_run_has_tables_in_every_format),
+		cmocka_unit_test(invalid_tables_are_refused_with_the_line),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -99,7 +99,7 @@ static void text_fits_eighty_columns(void **state)
 	}
 }
 
-static void text_says_what_was_measured(void **state)
+static void text_has_the_measured_figures(void **state)
 {
 	static const char *const lines[] = {
 		"peer-threshold\n",
@@ -128,7 +128,7 @@ static void text_says_what_was_measured(void **state)
 	score_table_free(t);
 }
 
-static void the_summary_says_who_can_be_told_from_whom(void **state)
+static void the_summary_names_distinguishable_detectors(void **state)
 {
 	static const char *const lines[] = {
 		"all cells            detected       right server   wrong server   false alarm\n",
@@ -313,7 +313,7 @@ static void json_and_csv_hold_everything(void **state)
 	score_table_free(t);
 }
 
-static void csv_quotes_what_needs_it(void **state)
+static void csv_quotes_fields_if_necessary(void **state)
 {
 	struct score_table *t = score_table_new();
 	char *csv;
@@ -399,7 +399,7 @@ static void a_full_disk_is_noticed(void **state)
 	score_table_free(t);
 }
 
-static void a_label_that_is_cut_is_shown_whole_below(void **state)
+static void a_cut_label_is_printed_in_full_below(void **state)
 {
 	static const struct grid_column list[] = {
 		{.head = "fault", .flags = GRID_LABEL | GRID_CUT, .width = 12},
@@ -433,17 +433,17 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(text_fits_eighty_columns),
-		cmocka_unit_test(text_says_what_was_measured),
-		cmocka_unit_test(the_summary_says_who_can_be_told_from_whom),
+		cmocka_unit_test(text_has_the_measured_figures),
+		cmocka_unit_test(the_summary_names_distinguishable_detectors),
 		cmocka_unit_test(details_give_resource_and_delay),
 		cmocka_unit_test(causes_are_shown_where_faults_have_them),
 		cmocka_unit_test(declared_but_unscored_faults_are_shown),
 		cmocka_unit_test(json_and_csv_hold_everything),
-		cmocka_unit_test(csv_quotes_what_needs_it),
+		cmocka_unit_test(csv_quotes_fields_if_necessary),
 		cmocka_unit_test(markdown_rows_have_as_many_cells_as_their_head),
 		cmocka_unit_test(published_tables_are_whole),
 		cmocka_unit_test(a_full_disk_is_noticed),
-		cmocka_unit_test(a_label_that_is_cut_is_shown_whole_below),
+		cmocka_unit_test(a_cut_label_is_printed_in_full_below),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -324,7 +324,7 @@ static size_t inside(const json_t *spans, const char *what, const char *of)
 	return n;
 }
 
-static void requests_lie_where_they_belong(void **state)
+static void requests_have_the_right_times(void **state)
 {
 	struct cell_found found;
 	json_t *spans = spans_of(CELL_FAULT, &(struct cell_options){0}, &found);
@@ -379,7 +379,7 @@ static void a_window_and_slow_ones(void **state)
 	json_decref(all);
 }
 
-static void what_is_missing_is_said(void **state)
+static void missing_data_is_reported(void **state)
 {
 	static const struct {
 		int cell;
@@ -409,7 +409,7 @@ static void what_is_missing_is_said(void **state)
 	}
 }
 
-static void a_sampler_without_its_log_is_said(void **state)
+static void a_missing_sampler_log_is_reported(void **state)
 {
 	auto_free char *path = alloc_format("%s/run/cells/%04d.1/s2.fs.samples", dir, CELL_CUT);
 	struct cell_found found;
@@ -551,7 +551,7 @@ static int hold(const char *run)
 }
 
 /* Further arguments of a slice are left out, and what is not known is none. */
-static void a_slice_takes_as_many_arguments_as_it_has_room(void **state)
+static void further_arguments_of_a_slice_are_dropped(void **state)
 {
 	struct cell_slice s = {.track = 0};
 
@@ -581,11 +581,11 @@ static void a_slice_takes_as_many_arguments_as_it_has_room(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_slice_takes_as_many_arguments_as_it_has_room),
-		cmocka_unit_test(requests_lie_where_they_belong),
+		cmocka_unit_test(further_arguments_of_a_slice_are_dropped),
+		cmocka_unit_test(requests_have_the_right_times),
 		cmocka_unit_test(a_window_and_slow_ones),
-		cmocka_unit_test(what_is_missing_is_said),
-		cmocka_unit_test(a_sampler_without_its_log_is_said),
+		cmocka_unit_test(missing_data_is_reported),
+		cmocka_unit_test(a_missing_sampler_log_is_reported),
 		cmocka_unit_test(a_cell_is_chosen),
 		cmocka_unit_test(a_clock_that_is_set),
 	};

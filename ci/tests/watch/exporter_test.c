@@ -40,7 +40,7 @@ static void only_this_machine_can_reach_it(void **state)
 	}
 }
 
-static void sockets_of_the_dead_are_replaced(void **state)
+static void stale_sockets_are_replaced(void **state)
 {
 	struct sockaddr_un un = {.sun_family = AF_UNIX};
 	struct exporter *x = NULL, *y = NULL;
@@ -66,7 +66,7 @@ static void sockets_of_the_dead_are_replaced(void **state)
 	assert_int_equal(stat(un.sun_path, &st), -1);
 }
 
-static void files_of_others_are_left(void **state)
+static void other_users_files_are_not_changed(void **state)
 {
 	struct exporter *x = NULL;
 	char address[128], *path = address + 5;
@@ -90,7 +90,7 @@ static void files_of_others_are_left(void **state)
 	assert_int_equal(exporter_open(address, &x, &e), -ENOENT);
 }
 
-static void a_free_port_is_told(void **state)
+static void a_free_port_is_reported(void **state)
 {
 	struct exporter *x = NULL, *y = NULL;
 	struct err e;
@@ -108,9 +108,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(only_this_machine_can_reach_it),
-		cmocka_unit_test(sockets_of_the_dead_are_replaced),
-		cmocka_unit_test(files_of_others_are_left),
-		cmocka_unit_test(a_free_port_is_told),
+		cmocka_unit_test(stale_sockets_are_replaced),
+		cmocka_unit_test(other_users_files_are_not_changed),
+		cmocka_unit_test(a_free_port_is_reported),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

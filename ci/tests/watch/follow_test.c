@@ -124,7 +124,7 @@ static void rotation_loses_nothing(void **state)
 	follow_close(f);
 }
 
-static void truncation_is_seen(void **state)
+static void truncation_is_noticed(void **state)
 {
 	struct follow *f;
 
@@ -140,7 +140,7 @@ static void truncation_is_seen(void **state)
 	follow_close(f);
 }
 
-static void what_cannot_be_followed_is_refused(void **state)
+static void unusable_sources_are_refused(void **state)
 {
 	struct follow *f = NULL;
 	struct err e;
@@ -211,7 +211,7 @@ static struct chunks csv(void)
 	return (struct chunks){.source = "log", .format = f, .sink = sink, .tell = tell};
 }
 
-static void the_head_holds_for_every_piece(void **state)
+static void the_head_applies_to_every_piece(void **state)
 {
 	struct chunks p = csv();
 
@@ -233,7 +233,7 @@ static void the_head_holds_for_every_piece(void **state)
 	chunks_clear(&p);
 }
 
-static void the_first_piece_decides_on_the_key(void **state)
+static void the_first_piece_determines_the_key(void **state)
 {
 	struct chunks p = csv();
 
@@ -274,7 +274,7 @@ static void a_key_that_fails_later_is_an_error(void **state)
 	chunks_clear(&p);
 }
 
-static void names_in_a_comment_hold_for_every_piece(void **state)
+static void column_names_in_a_comment_apply_to_every_piece(void **state)
 {
 	struct chunks p = csv();
 
@@ -285,7 +285,7 @@ static void names_in_a_comment_hold_for_every_piece(void **state)
 	chunks_clear(&p);
 }
 
-static void wrong_lines_are_skipped_and_told_by_number(void **state)
+static void wrong_lines_are_skipped_and_reported_by_number(void **state)
 {
 	struct chunks p = csv();
 
@@ -381,13 +381,13 @@ int main(void)
 		cmocka_unit_test_setup(lines_come_whole, fresh),
 		cmocka_unit_test_setup(small_pieces_hold_one_line_at_least, fresh),
 		cmocka_unit_test_setup(rotation_loses_nothing, fresh),
-		cmocka_unit_test_setup(truncation_is_seen, fresh),
-		cmocka_unit_test_setup(what_cannot_be_followed_is_refused, fresh),
-		cmocka_unit_test(the_head_holds_for_every_piece),
-		cmocka_unit_test(the_first_piece_decides_on_the_key),
+		cmocka_unit_test_setup(truncation_is_noticed, fresh),
+		cmocka_unit_test_setup(unusable_sources_are_refused, fresh),
+		cmocka_unit_test(the_head_applies_to_every_piece),
+		cmocka_unit_test(the_first_piece_determines_the_key),
 		cmocka_unit_test(a_key_that_fails_later_is_an_error),
-		cmocka_unit_test(names_in_a_comment_hold_for_every_piece),
-		cmocka_unit_test(wrong_lines_are_skipped_and_told_by_number),
+		cmocka_unit_test(column_names_in_a_comment_apply_to_every_piece),
+		cmocka_unit_test(wrong_lines_are_skipped_and_reported_by_number),
 		cmocka_unit_test(another_kind_of_file_is_refused),
 		cmocka_unit_test(polls_overlap_and_repeat_nothing),
 	};

@@ -35,7 +35,7 @@ static void pace_is_the_median_distance(void **state)
 }
 
 /* Samples of one moment, as of two files that tell the same, are no distance of 0. */
-static void a_moment_that_is_said_twice_has_no_distance(void **state)
+static void samples_of_the_same_time_are_no_interval(void **state)
 {
 	struct pace p = {0};
 
@@ -206,7 +206,7 @@ static void a_finding_begins_once_and_ends(void **state)
 	lives_clear(&l);
 }
 
-static void low_severity_lets_go_in_every_horizon(void **state)
+static void low_severity_releases_in_every_horizon(void **state)
 {
 	struct lives l = {0};
 
@@ -231,7 +231,7 @@ static void low_severity_lets_go_in_every_horizon(void **state)
 	lives_clear(&l);
 }
 
-static void what_is_over_neither_begins_nor_lasts(void **state)
+static void ended_faults_neither_begin_nor_hold(void **state)
 {
 	struct lives l = {0};
 
@@ -271,7 +271,7 @@ static void a_member_that_vanishes_ends_after_the_hold(void **state)
 	*history = '\0';
 }
 
-static void groups_and_classes_have_lives_of_their_own(void **state)
+static void groups_and_classes_have_separate_lives(void **state)
 {
 	struct lives l = {0};
 
@@ -356,7 +356,7 @@ static void write_partial(void *ctx, enum life_event event, const struct life *l
 	line_json(ctx, event, life, now_s, true);
 }
 
-static void partial_data_is_told(void **state)
+static void partial_data_is_reported(void **state)
 {
 	struct lives l = {0};
 	char *text;
@@ -421,18 +421,18 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(pace_is_the_median_distance),
-		cmocka_unit_test(a_moment_that_is_said_twice_has_no_distance),
+		cmocka_unit_test(samples_of_the_same_time_are_no_interval),
 		cmocka_unit_test(horizons_are_due_by_sixteenths),
 		cmocka_unit_test(alarms_are_divided_among_looks),
 		cmocka_unit_test_setup(a_finding_begins_once_and_ends, reset),
-		cmocka_unit_test_setup(low_severity_lets_go_in_every_horizon, reset),
-		cmocka_unit_test_setup(what_is_over_neither_begins_nor_lasts, reset),
+		cmocka_unit_test_setup(low_severity_releases_in_every_horizon, reset),
+		cmocka_unit_test_setup(ended_faults_neither_begin_nor_hold, reset),
 		cmocka_unit_test_setup(a_member_that_vanishes_ends_after_the_hold, reset),
-		cmocka_unit_test_setup(groups_and_classes_have_lives_of_their_own, reset),
+		cmocka_unit_test_setup(groups_and_classes_have_separate_lives, reset),
 		cmocka_unit_test_setup(state_is_restored, reset),
 		cmocka_unit_test(hostile_states_are_refused),
 		cmocka_unit_test_setup(names_are_escaped, reset),
-		cmocka_unit_test_setup(partial_data_is_told, reset),
+		cmocka_unit_test_setup(partial_data_is_reported, reset),
 		cmocka_unit_test(times_and_durations),
 	};
 
