@@ -46,8 +46,8 @@ const json_t *scoring_cells(const struct scoring *c);
 
 /* [{attempt, cell, repeat, workload, fault, victims, detector, metric, right, wrong}]: the score
  * of every verdict of confirmed, scored cells, including those of null detectors and single
- * metrics. 'rows' as for scoring_new, but missing ones are not judged. right: as in scoring_cells. New
- * reference. */
+ * metrics. 'rows' as for scoring_new, but missing ones are not judged. right: as in scoring_cells.
+ * New reference. */
 int scoring_rows(struct store *s, const json_t *rows, json_t **out, struct err *e);
 
 /* {label of a fault: {parameter: number}} from the scenario; empty if the run does not record

@@ -396,7 +396,7 @@ static int outcome(const struct job *j, struct err *e)
 	if (!j->code)
 		return 0;
 	return err_set(e, -ECANCELED,
-		"'%s' ended with exit code %d on %s: no trace is written (the command must succeed)",
+		"'%s' ended with exit code %d on %s: no trace is written (it must succeed)",
 		j->o->argv[0], j->code, j->places[0].member->name);
 }
 

@@ -196,8 +196,8 @@ static int put_first_row(struct recording *r, struct err *e)
 
 	if (rc)
 		return rc;
-	detail = json_pack("{s:{s:s, s:O}, s:o}", "recording", "why", "it is in progress", "tracing",
-		r->o->tracing, "reduction", cluster);
+	detail = json_pack("{s:{s:s, s:O}, s:o}", "recording", "why", "it is in progress",
+		"tracing", r->o->tracing, "reduction", cluster);
 	rc = recording_put_live(r, detail, e);
 	json_decref(detail);
 	return rc;

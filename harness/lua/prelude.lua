@@ -24,7 +24,7 @@ end
 function culprit.one_server(ctx, what, with)
 	local victim = ctx.victim
 	if #victim.pids ~= 1 then
-		return nil, ("%s: %d server processes share the storage, but the fault needs exactly one"):format(victim.name, #victim.pids)
+		return nil, ("%s: %d server processes share the storage, but the fault needs one"):format(victim.name, #victim.pids)
 	end
 	return victim:can(what, on(victim.pids[1], with))
 end

@@ -109,7 +109,8 @@ static void limits_hold(void **state)
 		int code;
 		const char *says;
 	} hogs[] = {
-		{"while true do end", -ETIMEDOUT, ":3: the call used up its 0.5 s of processor time"},
+		{"while true do end", -ETIMEDOUT,
+			":3: the call used up its 0.5 s of processor time"},
 		{"while true do pcall(function() while true do end end) end", -ETIMEDOUT,
 			":3: it used up"},
 		{"return pcall(function() while true do end end)", -ETIMEDOUT, ":3: it used up"},

@@ -99,7 +99,7 @@ is "more than a trace can hold is refused, with the numbers" "$?-$(grep -c '2000
 said=$(again sync.app -o none/r.json 2>&1)
 is "a result that cannot be written is refused before the replay" "$?-$(grep -c "cannot write 'none/r.json'" <<<"$said")-$(grep -c connecting <<<"$said")" 2-1-0
 said=$(again large.app 2>&1)
-is "files that do not fit are reported with the sizes" "$?-$(grep -c 'c1: the trace's files need 4000 TB more, but .* has' <<<"$said")" 3-1
+is "files that do not fit are reported with the sizes" "$?-$(grep -c 'c1: the trace.s files need 4000 TB more, but .* has' <<<"$said")" 3-1
 is "before any is made" "$(ls mount)" ""
 again sync.app --mode think >/dev/null 2>said
 is "a trace without times has no think time" "$?-$(grep -c 'no times of calls' said)" 2-1

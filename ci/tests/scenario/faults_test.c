@@ -132,7 +132,7 @@ static void faults_on_storage_need_one(void **unused)
 	for (size_t i = 0; i < 3; i++) {
 		expect(faults[i], "{ 10 }", "{}", "check", "can 10", "");
 		expect(faults[i], "{ 10, 20 }", "{}", "check", "",
-			"s1: 2 server processes share the storage, but the fault needs exactly one");
+			"s1: 2 server processes share the storage, but the fault needs one");
 	}
 }
 
