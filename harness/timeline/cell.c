@@ -157,8 +157,8 @@ static void cell_look(struct filling *c, struct cell_found *found)
 	found->requests = n->requests;
 	if (!c->calls)
 		snprintf(why, sizeof(why),
-			"the logs have no calls, only sums, so only counters and marks are "
-			"shown: run the scenario with tracer = { \"ebpf\", mode = \"flow\", "
+			"the logs have no calls, only sums, so there are counters and marks "
+			"only: run the scenario with tracer = { \"ebpf\", mode = \"flow\", "
 			"heads = true }");
 	if (c->with_messages && (!c->calls || !*found->missing))
 		add_missing(found, why);

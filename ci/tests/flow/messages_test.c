@@ -158,7 +158,7 @@ static void what_is_wrong_about_bulk_data_is_refused(void **state)
 	refuse_with(good, "", "bulk = { above = '16KiB' }", NULL);
 	refuse_with(good, "", "bulk = { header = 24 }", "'above' is missing");
 	refuse_with(good, "", "bulk = { above = 16408 }", "has no unit");
-	refuse_with(good, "", "bulk = { above = '16B', header = 24 }", "shorter than");
+	refuse_with(good, "", "bulk = { above = '16B', header = 24 }", "must not be larger than");
 	refuse_with(good, "", "bulk = { above = '1KiB', header = 65 }", "'header'");
 	refuse_with(good, "", "bulk = { above = '16KiB', kind = 3 }", "messages.check");
 	refuse_with(checked, "", "bulk = { above = '16KiB', knd = 3 }", "did you mean 'kind'");

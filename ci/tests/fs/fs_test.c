@@ -329,7 +329,7 @@ static void ambiguous_and_missing_values_are_refused_with_candidates(void **stat
 
 		snprintf(found, sizeof(found), "[{\"storage\":\"/a\",\"service_port\":%d}]", port);
 		assert_int_equal(complete(ROLE_SERVER, NULL, NULL, found, &h, &e), -ENOENT);
-		assert_non_null(strstr(e.text, "give 'service_port'"));
+		assert_non_null(strstr(e.text, "set 'service_port'"));
 	}
 	assert_int_equal(complete(ROLE_SERVER, NULL, NULL,
 				 "[{\"storage\":\"/a\",\"service_port\":65535}]", &h, &e),

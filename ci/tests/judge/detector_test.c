@@ -112,8 +112,8 @@ static void limits_hold(void **state)
 		{"while true do end", -ETIMEDOUT,
 			":3: the call used up its 0.5 s of processor time"},
 		{"while true do pcall(function() while true do end end) end", -ETIMEDOUT,
-			":3: it used up"},
-		{"return pcall(function() while true do end end)", -ETIMEDOUT, ":3: it used up"},
+			":3: the call used up"},
+		{"return pcall(function() while true do end end)", -ETIMEDOUT, ":3: the call used up"},
 		{"local t = {} for i = 1, 1e12 do t[i] = i end", -E2BIG,
 			":3: the call used up its 512 MiB of memory"},
 		{"local s = 'x' while true do s = s .. s end", -E2BIG,
@@ -121,10 +121,10 @@ static void limits_hold(void **state)
 		{"local s = ('x'):rep(1 << 30)", -E2BIG, ":3: the call used up its 512 MiB"},
 		{"local s = ('x'):rep(1e10)", -EINVAL, ":3: resulting string too large"},
 		{"local t = {} while true do t[#t + 1] = vec.new(1000000) end", -E2BIG,
-			":3: it used up"},
+			":3: the call used up"},
 		{"local t = {} while true do pcall(function() t[#t + 1] = vec.new(10000000) end) "
 		 "end",
-			-ETIMEDOUT, ":3: it used up"},
+			-ETIMEDOUT, ":3: the call used up"},
 		/* Inside C functions. */
 		{"local n = (('a'):rep(50)):find(('a*'):rep(40) .. 'b')", -ETIMEDOUT,
 			":3: 'find' does not return"},

@@ -348,7 +348,7 @@ static void test_wrong_files(void **state)
 		      "'{b}', todo = '' }",
 			why),
 		-EINVAL);
-	assert_non_null(strstr(why, "'b' is no column"));
+	assert_non_null(strstr(why, "'b' is not a column"));
 	assert_int_equal(wrong("return { about = 'x' }", why), -EINVAL);
 	assert_int_equal(wrong("return { about = 'x', severity = 'note', sql = 'select 1 a, 2 b', "
 			       "text = '{a} {b} {', todo = '' }",

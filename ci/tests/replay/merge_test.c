@@ -129,7 +129,7 @@ static void invalid_reports_are_refused(void **state)
 		struct err e;
 
 		assert_int_equal(replay_merge(outputs, 1, r, &e), -EBADMSG);
-		assert_non_null(strstr(e.text, "no report"));
+		assert_non_null(strstr(e.text, "not a report"));
 	}
 	{
 		char *outputs[] = {(char *)"{\"pass\":1,\"series\":{\"interval_s\":0.003}}"};

@@ -258,8 +258,8 @@ static void test_queries(void **state)
 		{"table", "select :other", "':other'"},
 		{"line", "select 'x', 1", "the first column of a line is t, a number"},
 		{"area", "select 1", "needs t and a number"},
-		{"cake", "select 1", "'chart' is"},
-		{"", "select 1", "'chart' is"},
+		{"cake", "select 1", "'chart' must be"},
+		{"", "select 1", "'chart' must be"},
 	};
 
 	(void)state;

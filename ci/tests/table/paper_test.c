@@ -158,7 +158,7 @@ static void text_has_both_halves_and_names_missing_cells(void **state)
 		"          measured  1.00      0.00      -         -\n",
 		"  nsread  published 0         0         0.8       0\n"
 		"          measured  0.00      0.00      -         -\n",
-		"\nnot in the paper: disk-hog, dread, ddw: TP 1.00 [.15,1], FP 0.00\n  "
+		"\nnot in the paper: disk-hog, dread, ddw: TP 1.00 [.15,1], FP 0.00 "
 		"[0,.85], n=2\n",
 		"\nat-last              n TP             FP             cause          delay (s)\n",
 		"\nsend-pktloss\n  ddw                4 1.00 [.39,1]   0.00 [0,.61]   0.75 "

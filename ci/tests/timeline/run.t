@@ -55,7 +55,7 @@ check "a truncated log is reported, and the rest is drawn" grep -q "0003.1/s1.fs
 draw --cell 4 -o events.html >/dev/null
 check "calls without positions are reported" grep -q 'no positions in byte streams: run the scenario with tracer = .* mode = "flow"' "$tmp/said"
 draw --cell 5 -o sums.html >/dev/null
-check "sums are reported" grep -q 'have no calls, only sums, so only counters and marks are shown' "$tmp/said"
+check "sums are reported" grep -q 'have no calls, only sums, so there are counters and marks only' "$tmp/said"
 draw --compare run:1 -o pair.html >/dev/null
 draw --cell 2 --server s1 --server s2 -o two.html >/dev/null
 

@@ -36,7 +36,7 @@ static void only_this_machine_can_reach_it(void **state)
 		assert_int_equal(exporter_parse(good[i], &to, &size, &e), 0);
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		assert_int_equal(exporter_parse(bad[i], &to, &size, &e), -EINVAL);
-		assert_int_equal(strncmp(e.text, "takes ", 6), 0);
+		assert_int_equal(strncmp(e.text, "needs ", 6), 0);
 	}
 }
 
