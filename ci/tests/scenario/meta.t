@@ -80,5 +80,5 @@ prelude=$("$culprit" run --inventory inventory.lua --dry-run scenario.lua 2>&1 |
 manual=$({ sed -n 's/^function Prelude\.\([a-z_]*\)(.*/\1/p' "$meta"; documented Prelude; } | sort | xargs)
 check "the prelude: $prelude" [ -n "$prelude" ] && check "is in the manual" [ "$prelude" = "$manual" ]
 echo 'return require "os"' >scenario.lua
-check "no other module" bash -c "'$culprit' run --inventory inventory.lua --dry-run scenario.lua 2>&1 | grep -q \"scenario.lua:1: there is no module 'os'\""
+check "no other module" bash -c "'$culprit' run --inventory inventory.lua --dry-run scenario.lua 2>&1 | grep -q \"scenario.lua:1: no module 'os'\""
 done_testing
