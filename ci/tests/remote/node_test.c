@@ -185,7 +185,7 @@ static void a_wrong_unreadable_or_open_identity_is_named(void **state)
 	contains(e.text, path);
 }
 
-static void a_missing_capture_is_reported(void **state)
+static void a_refused_connection_is_reported(void **state)
 {
 	struct node_spec spec = sshd_spec("s2");
 	struct err e = {""};
@@ -620,7 +620,7 @@ static int tests(void)
 		cmocka_unit_test(a_host_without_a_key_of_the_pinned_type_is_refused),
 		cmocka_unit_test(an_unknown_host_is_refused_and_a_known_one_is_not),
 		cmocka_unit_test(a_wrong_unreadable_or_open_identity_is_named),
-		cmocka_unit_test(a_missing_capture_is_reported),
+		cmocka_unit_test(a_refused_connection_is_reported),
 		cmocka_unit_test(a_host_that_accepts_and_stays_silent_times_out),
 		cmocka_unit_test(a_time_out_during_authentication_is_no_refusal),
 		cmocka_unit_test(a_failing_node_closes_all_connections),
