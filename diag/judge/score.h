@@ -14,9 +14,9 @@
  *   delay       seconds from the verified onset to the first indictment of a faulty server, if the
  *               verdict has times; with several victims, of the last one
  *
- * Rates are kept per detector, fault, workload and metric; a control (no victim) has FP only. A
- * cell in which the detector abstained or failed counts as one without an indicted server.
- * Intervals are exact (Clopper-Pearson, 95 %).
+ * Rates are kept per detector, fault, workload and metric; a control (no victim;
+ * look-alikes have none) has FP only. A cell in which the detector abstained or failed counts as
+ * one without an indicted server. Intervals are exact (Clopper-Pearson, 95 %).
  */
 #ifndef CULPRIT_DIAG_JUDGE_SCORE_H
 #define CULPRIT_DIAG_JUDGE_SCORE_H

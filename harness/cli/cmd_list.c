@@ -67,15 +67,17 @@ static int list_part(void *ctx, lua_State *L, const struct part *p)
 {
 	const struct listing *l = ctx;
 	bool fault = p->kind == PART_FAULT;
+	const char *kind = p->lookalike ? "none" : p->resource;
 	char name[64], text[512];
 
 	snprintf(name, sizeof(name), fault ? "%-18s %.*s" : "%s", p->name,
-		fault ? (int)strcspn(p->resource, "/") : 0, p->resource);
+		fault ? (int)strcspn(kind, "/") : 0, kind);
 	snprintf(text, sizeof(text), "%s%s%s", p->summary, p->needs ? "; needs " : "",
 		p->needs ? p->needs : "");
 	list_put(l,
-		json_pack("{s:s, s:s, s:s?, s:s?, s:O}", "name", p->name, "summary", p->summary,
-			"resource", p->resource, "needs", p->needs, "params", p->params),
+		json_pack("{s:s, s:s, s:s?, s:s?, s:b, s:O}", "name", p->name, "summary",
+			p->summary, "resource", p->resource, "needs", p->needs, "lookalike",
+			p->lookalike, "params", p->params),
 		fault ? 27 : 18, name, text);
 	if (!l->json && l->details && lua_istable(L, -1))
 		list_params(L);

@@ -13,23 +13,26 @@
 #include "harness/table/overhead.h"
 #include "harness/table/paper.h"
 
-static json_t *victim_list(const struct cell *c, char *const servers[])
+static json_t *victim_list(const struct scenario *s, const struct cell *c, char *const servers[])
 {
 	json_t *list = json_array();
 
-	for (size_t i = 0; i < c->n_victims; i++)
+	for (size_t i = 0; cell_is_faulty(s, c) && i < c->n_victims; i++)
 		json_array_append_new(list, json_string(servers[c->victims[i]]));
 	return list;
 }
 
-static char *show_victims(const struct cell *c, char *const servers[], char *buf, size_t size)
+/* "s1+s2"; of a look-alike "(s1)", since nobody is a victim; "-": nobody. */
+static char *show_victims(const struct scenario *s, const struct cell *c, char *const servers[],
+	char *buf, size_t size)
 {
+	const bool faulty = cell_is_faulty(s, c);
 	size_t n = 0;
 
 	snprintf(buf, size, "-");
 	for (size_t i = 0; i < c->n_victims && n < size; i++)
-		n += (size_t)snprintf(
-			buf + n, size - n, "%s%s", i ? "+" : "", servers[c->victims[i]]);
+		n += (size_t)snprintf(buf + n, size - n, faulty ? "%s%s" : "%s(%s)", i ? "+" : "",
+			servers[c->victims[i]]);
 	return buf;
 }
 
@@ -48,7 +51,7 @@ static void print_plan_json(const struct scenario *s, const struct plan *p, char
 				c->fault == SIZE_MAX ? json_object()
 						     : json_incref(s->faults[c->fault].params),
 				"tracer", s->tracers[c->tracer].label, "repeat",
-				(json_int_t)c->repeat, "victims", victim_list(c, servers)));
+				(json_int_t)c->repeat, "victims", victim_list(s, c, servers)));
 	sheet_json(out,
 		json_pack("{s:s, s:I, s:f, s:o, s:O}", "scenario", s->name, "seed",
 			(json_int_t)p->seed, "seconds", seconds, "cells", cells, "skipped",
@@ -85,7 +88,7 @@ int show_plan(const struct scenario *s, const struct plan *p, char *const server
 		snprintf(repeat, sizeof(repeat), "%s%ld", c->training ? "train " : "", c->repeat);
 		sheet_line(&sheet, "%5zu  %-8s %-*s %-*s %s", c->number, repeat, widths[0],
 			s->workloads[c->workload].label, widths[1], cell_treatment(s, c),
-			show_victims(c, servers, victims, sizeof(victims)));
+			show_victims(s, c, servers, victims, sizeof(victims)));
 	}
 	if (json_array_size(skipped))
 		fputc('\n', out);

@@ -99,6 +99,7 @@ static int open_file(lua_State *L, struct part *p, const char *name, const struc
 		{"trigger", LUAX_FUNCTION},
 		{"step", LUAX_FUNCTION},
 		{"from_start", LUAX_BOOLEAN, .out = &p->from_start},
+		{"lookalike", LUAX_BOOLEAN, .out = &p->lookalike},
 		{"workload_may_fail", LUAX_BOOLEAN, .out = &p->may_fail},
 		{"verify_timeout", LUAX_QUANTITY, .unit = UNIT_SECONDS, .min = 0.1, .max = 600,
 			.out = &p->verify_s},

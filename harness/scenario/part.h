@@ -27,6 +27,7 @@ struct part {
 	double verify_s; /* faults: time within which verify must succeed */
 	bool from_start; /* faults: active from before the tracers start until after they stop */
 	enum part_storage storage; /* faults */
+	bool lookalike; /* faults: everybody is healthy under it, and it scores as a control */
 	bool may_fail;  /* faults: the workload and the server may fail; the attempt still counts */
 	double after_s; /* faults: own time before the fault; negative: the scenario's phases */
 	long victims;   /* faults: servers hit at once */

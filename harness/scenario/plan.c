@@ -24,6 +24,11 @@ const char *cell_fault(const struct scenario *s, const struct cell *c)
 	return c->fault == SIZE_MAX ? "none" : s->faults[c->fault].label;
 }
 
+bool cell_is_faulty(const struct scenario *s, const struct cell *c)
+{
+	return c->n_victims && !s->faults[c->fault].lookalike;
+}
+
 const char *cell_treatment(const struct scenario *s, const struct cell *c)
 {
 	return s->measure == MEASURE_RUNTIME ? s->tracers[c->tracer].label : cell_fault(s, c);

@@ -27,7 +27,7 @@ struct cell {
 	size_t tracer;   /* index into scenario.tracers */
 	long repeat;     /* 1 .. repeats */
 	size_t victims[MAX_VICTIMS]; /* servers' indices among the servers, ascending */
-	size_t n_victims;            /* 0: control */
+	size_t n_victims;            /* 0: control without any act */
 	char key[65];                /* hash of its inputs (cell_key.h); "" until known */
 	long attempts;               /* made before the run was resumed */
 	bool done;                   /* one of them is confirmed, and its files are whole */
@@ -51,5 +51,7 @@ void plan_free(struct plan *p);
 const char *cell_treatment(const struct scenario *s, const struct cell *c);
 /* Label of a cell's fault: "none" for training. */
 const char *cell_fault(const struct scenario *s, const struct cell *c);
+/* Are its victims faulty? Not under a look-alike, which hits a server with work alone. */
+bool cell_is_faulty(const struct scenario *s, const struct cell *c);
 
 #endif

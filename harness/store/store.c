@@ -462,9 +462,9 @@ static int store_put_planned(struct store *s, const struct scenario *sc, const s
 {
 	const struct part *w = &sc->workloads[c->workload],
 			  *f = c->fault == SIZE_MAX ? NULL : &sc->faults[c->fault];
-	json_auto_t *victims = c->n_victims ? json_array() : NULL;
+	json_auto_t *victims = cell_is_faulty(sc, c) ? json_array() : NULL;
 
-	for (size_t k = 0; k < c->n_victims; k++)
+	for (size_t k = 0; victims && k < c->n_victims; k++)
 		json_array_append_new(victims, json_string(servers[c->victims[k]]));
 	return store_do(s, e, "write the plan",
 		"INSERT INTO cell VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, NULL, ?)", "iisjsjsijs",

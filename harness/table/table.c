@@ -154,7 +154,10 @@ bool table_detector(struct tables *v, size_t d)
 			if (!row_is_shown(v, d, f, m))
 				continue;
 			grid_words(&g, "%s%s", v->names[SCORE_FAULT][f],
-				fault_is_control(v, f) ? " (control)" : "");
+				!fault_is_control(v, f) ? ""
+					: !strcmp(v->names[SCORE_FAULT][f], "none")
+					? " (control)"
+					: " (look-alike)");
 			grid_names(&g, 1, &v->names[SCORE_METRIC][m]);
 			for (size_t w = 0; w < v->n[SCORE_WORKLOAD]; w++) {
 				const struct score *s = score_at(v->t, d, f, w, m);

@@ -120,7 +120,7 @@ function eventTable(events) {
 }
 
 function attemptFacts(cell, attempt, detail, samples) {
-	const window_ = faultWindow(attempt, cell.victims), d = detail || {};
+	const window_ = faultWindow(attempt), d = detail || {};
 	const known = ["steps", "results", "runtime_s", "times", "traces", "workload_exits", "verified_on", "verified_still_on"];
 	const lost = Object.entries(d.traces || {}).filter(([, t]) => t.lost || !t.whole).map(([n]) => n);
 
@@ -129,7 +129,7 @@ function attemptFacts(cell, attempt, detail, samples) {
 		["began", when(attempt.started_ns)],
 		["key", attempt.key ? el("code", null, attempt.key) : null],
 		["measured", Object.keys(samples).length ? duration(attempt.seconds) : "without times of single calls"],
-		["fault", window_ ? windowText(window_) : cell.victims.length ? "never seen to act" : "none (control)"],
+		[window_ && !cell.victims.length ? "look-alike" : "fault", window_ ? windowText(window_) : cell.fault !== "none" ? "never seen to act" : "none (control)"],
 		["traces", d.traces ? plural(Object.keys(d.traces).length, "log") +
 			(lost.length ? "; records lost on " + lost.join(", ") : ", all whole, nothing lost") : null],
 		["run time", d.runtime_s ? duration(d.runtime_s) : null],

@@ -124,9 +124,9 @@ function eventLanes(events, window_) {
 
 /* Lanes on the time axis of a cell: phases, the harness's acts, accusations, errors and hangs. */
 function whatHappened(cell, attempt, data) {
-	const window_ = faultWindow(attempt, cell.victims), n = attempt.seconds || 0;
+	const window_ = faultWindow(attempt), n = attempt.seconds || 0;
 	const steps = stepsOf(attempt, data.detail).filter((s) => s.at >= 0 && s.at <= n);
-	const phases = window_ ? [["before", 0, window_.from], ["fault on " + cell.victims.join(", "), window_.from, window_.to],
+	const phases = window_ ? [["before", 0, window_.from], [cell.victims.length ? "fault on " + cell.victims.join(", ") : "look-alike", window_.from, window_.to],
 		["after", window_.to, n]] : [["no fault", 0, n]];
 	const marks = indictments(data.verdicts), accusers = run.real.filter((d) => data.verdicts.some((v) => v.detector === d));
 	const all = eventLanes(data.events, window_), events = all.slice(0, most_lanes), tall = 19;
@@ -189,7 +189,7 @@ function scoresOf(verdict) {
 
 /* The scores of verdicts that include them (culprit.Scores), one chart each. */
 function scoreCharts(cell, attempt, verdicts) {
-	const window_ = faultWindow(attempt, cell.victims), n = attempt.seconds || 0;
+	const window_ = faultWindow(attempt), n = attempt.seconds || 0;
 
 	return verdicts.filter((v) => run.real.includes(v.detector) && scoresOf(v.verdict)).map((v) => {
 		const s = scoresOf(v.verdict), rows = linesOf(Object.keys(s.servers), cell.victims,
@@ -206,7 +206,7 @@ function scoreCharts(cell, attempt, verdicts) {
 
 /* All metrics, small. */
 function smallMultiples(samples, attempt, victims, choose) {
-	const window_ = faultWindow(attempt, victims);
+	const window_ = faultWindow(attempt);
 
 	return el("div.small-multiples.metrics", null, metricsIn(samples).map((name) => {
 		const measure = measuresOf(name)[0], data = chartData(samples, name, measure, attempt, victims);

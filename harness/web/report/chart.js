@@ -74,8 +74,8 @@ function metricsIn(samples) {
 }
 
 /* When the fault was active, in seconds of the measurement; null for a control. */
-function faultWindow(attempt, victims) {
-	if (!victims.length || !attempt.onset_ns || !attempt.start_ns)
+function faultWindow(attempt) {
+	if (!attempt.onset_ns || !attempt.start_ns)
 		return null;
 	const from = (attempt.onset_ns - attempt.start_ns) / 1e9;
 	const to = attempt.offset_ns ? (attempt.offset_ns - attempt.start_ns) / 1e9 : attempt.seconds;
@@ -249,7 +249,7 @@ const resource_metrics = {
  * fault's resource; otherwise the one in which the victims stand out most. */
 function firstMetric(samples, verdicts, attempt, cell) {
 	const victims = cell.victims, times = Object.keys(samples).filter((m) => metricNamed(m).service_time);
-	const names = times.length ? times : Object.keys(samples), window_ = faultWindow(attempt, victims);
+	const names = times.length ? times : Object.keys(samples), window_ = faultWindow(attempt);
 	const size = (m) => Object.values(samples[m]).reduce((n, c) => n + c[0].length, 0);
 	const most = (list, of) => list.map((m) => [of(m), m]).sort((a, b) => b[0] - a[0])[0];
 	const clearest = (list) => list.length && (window_ ? most(list, (m) => apart(samples, m, attempt, victims, window_))[1] : list[0]);
@@ -293,7 +293,7 @@ function chart(id, samples, verdicts, attempt, cell) {
 
 		return valueRows(data.seconds.length, data.lines);
 	};
-	const window_ = faultWindow(attempt, victims), marks = indictments(verdicts);
+	const window_ = faultWindow(attempt), marks = indictments(verdicts);
 	let drawn = null;
 
 	const redraw = () => {

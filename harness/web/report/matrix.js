@@ -94,7 +94,7 @@ function matrixTable(by_metric) {
 
 		body.append(el("tr" + (first ? ".first" : "") + (sub ? ".sub" : ""), null,
 			first ? el("th.fault", {scope: "rowgroup", rowspan: String(span), id: fault}, breakable(row.fault),
-				row.control ? el("span.muted", null, " (control)") : null) : null,
+				row.control ? el("span.muted", null, row.fault === "none" ? " (control)" : " (look-alike)") : null) : null,
 			el("th.workload", {scope: "row", id: head}, sub ? el("span.muted", null, "by " + row.metric)
 				: el("button.link", {type: "button", "aria-label": label + ": show the " +
 					plural(count, "cell") + " of " +
