@@ -305,6 +305,7 @@ return {
 	errno_map = {},
 
 	cannot = {
+		["hot-file"] = "every file is on all servers",
 		["err-vmsize"] = "a running pvfs2-server needs no further memory; one started under the limit does not serve",
 	},
 

@@ -70,16 +70,41 @@ function culprit.limit_holds(ctx)
 end
 
 -- For verify: 'handle' runs, and its counter 'field' has grown by at least 'least' (default 1) since the last
--- call. Returns the counter, or nil and the reason.
-function culprit.growth(ctx, handle, field, least)
+-- call. Returns the counter, or nil and the reason. 'key': in ctx.state, where there are several such handles.
+function culprit.growth(ctx, handle, field, least, key)
 	local now = handle:status()
-	local value, before = now[field], ctx.state[field] or 0
-	ctx.state[field] = value
+	local value, before = now[field], ctx.state[key or field] or 0
+	ctx.state[key or field] = value
 	if not now.running then return nil, "the process has ended (exit " .. tostring(now.exit) .. ")" end
 	if value < before + (least or 1) then
 		return nil, ("%s is %s, and was %s at the previous check"):format(field, value, before)
 	end
 	return value
+end
+
+-- The same of several handles, { NAME = handle }, all of which must have grown. Returns the sum.
+function culprit.all_grow(ctx, handles, field, least)
+	local sum = 0
+	for name, handle in pairs(handles) do
+		local value, why = culprit.growth(ctx, handle, field, least, field .. " of " .. name)
+		if not value then return nil, name .. ": " .. why end
+		sum = sum + value
+	end
+	return sum
+end
+
+-- For a look-alike's check: the file system is mounted on the first client, which is to work on it.
+function culprit.is_mounted(ctx)
+	local client = ctx.clients[1]
+	if client:run { argv = { "mountpoint", "-q", client.mount } }.exit == 0 then return true end
+	return nil, ("%s: nothing is mounted on %s"):format(client.name, client.mount)
+end
+
+-- For its inject: a new folder there, which is removed with all that is in it.
+function culprit.folder_of_client(ctx, name)
+	local folder = ctx.clients[1].mount .. "/" .. name
+	ctx.clients[1]:command { argv = { "mkdir", folder }, inverse = { "rm", "-rf", folder }, check = { "test", "-d", folder } }
+	return folder
 end
 
 -- For inject: busy threads on the victim (0: one per processor); verified by processors_taken.

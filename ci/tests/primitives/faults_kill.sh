@@ -29,7 +29,7 @@ try() { # FAULT STEP WHAT
 	"$culprit" run --quiet --lease $lease --inventory "$inventory" --seed $turn -o run one.lua >said 2>&1 &
 	pid=$!
 	until_true 300 reached "$step"
-	victim=$(sqlite3 run/run.db "SELECT victims->>0 FROM cell" 2>/dev/null)
+	victim=$(sqlite3 run/run.db "SELECT coalesce(victims->>0, '$(acts_on "$fault")') FROM cell" 2>/dev/null)
 	die "$what" "$victim" 2>/dev/null
 	# A run that has lost a node ends by itself, but this test does not wait for that.
 	kill -KILL $pid 2>/dev/null
@@ -72,6 +72,8 @@ L
 }
 # The three pieces of the file may all be on other servers: few packets come from this one then, and half of them are lost.
 records() { case $1 in disk-slow | disk-stall | disk-errors) echo 6 ;; *) echo 1 ;; esac; } # some pieces must be on the victim: it has to read
+# Look-alikes have no victim; a node that they act on.
+acts_on() { case $1 in hot-file | metadata-storm) echo c1 ;; *) echo s1 ;; esac; }
 parameters() {
 	case $1 in
 	send-pktloss) echo "{ '$1', loss = '50%' }" ;;

@@ -1,0 +1,33 @@
+-- A look-alike: one client makes and removes empty files as fast as it can, as a build or an unpacked archive does. All
+-- servers have more to do, some of them more than others, and nothing is wrong with any.
+
+local culprit = require "culprit"
+
+-- A byte for each file goes to /dev/null, so that the progress can be seen.
+local STORM = [[
+while :; do
+	i=0
+	while [ $i -lt 50 ]; do : >"$1/$i" && printf . >/dev/null || exit; i=$((i + 1)); done
+	rm -f "$1"/* || exit
+done
+]]
+
+---@type culprit.Fault
+return {
+	summary   = "a client makes and removes empty files as fast as it can",
+	resource  = "cpu",
+	lookalike = true,
+
+	check     = culprit.is_mounted,
+
+	inject = function(ctx)
+		local folder = culprit.folder_of_client(ctx, "culprit-storm-" .. ctx.run)
+		ctx.state.storm = ctx.clients[1]:process { argv = { "sh", "-c", STORM, "sh", folder } }
+	end,
+
+	-- By effect: files have been made since the last look.
+	verify = function(ctx)
+		local files, why = culprit.growth(ctx, ctx.state.storm, "wchar")
+		return files and { files = files }, why
+	end,
+}
