@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/alloc.h"
+#include "harness/base/auto.h"
 #include "harness/base/text.h"
 #include "diag/slow/slow_impl.h"
 #include "harness/base/text_columns.h"
@@ -64,17 +66,28 @@ static double part_share(const struct slow_server *v, enum slow_phase p, enum sl
 	return share_of(v->phases[p].parts_s[part], v->phases[p].time_s) * 100;
 }
 
-/* Where the figures are from, in two pieces. */
-static const char *whole_words(const struct slow_server *v)
+/* "its disk needs", of the layer that the figures are of. */
+static const char *who_needs(const struct slow_server *v)
 {
-	return !v->whole ? "" : v->part_known ? "in all, mostly " : "in all";
+	static const char *const words[SLOW_PARTS] = {"a request needs on its way there",
+		"waiting in it takes", "waiting for its disk takes", "its disk needs",
+		"its answers need", "an answer needs on its way back"};
+
+	return v->whole || !v->part_known ? "it needs" : words[v->worst];
 }
 
-static const char *worst_words(const struct slow_server *v)
+static int digits(double ratio)
 {
-	if (v->part_known)
-		return slow_part_words(v->worst);
-	return v->whole ? "" : "in a part that is not known";
+	return ratio < 1.995 ? 2 : 1;
+}
+
+/* "its disk needs 2.3x the time for the same work (peers 1.02x), mostly ..." */
+static void say_needs(const struct slow_server *v, const char *who, FILE *out)
+{
+	fprintf(out, "%s %.*fx the time for the same work (peers %.*fx)", who, digits(v->slowness),
+		v->slowness, digits(v->peers), v->peers);
+	if (v->whole && v->part_known)
+		fprintf(out, ", mostly %s", slow_part_words(v->worst));
 }
 
 static double all_excess(const struct slow *s)
@@ -86,22 +99,21 @@ static double all_excess(const struct slow *s)
 	return sum;
 }
 
-static void say_part(const struct slow_server *v, FILE *out)
+/* Its share of all request time, and of what. */
+static void say_share(const struct slow_server *v, FILE *out)
 {
+	const double before = v->phases[SLOW_BEFORE].share * 100;
+
+	fprintf(out, "it took %.0f %% of all request time", v->phases[SLOW_DURING].share * 100);
 	if (v->part_known)
-		fprintf(out,
-			"%.0f %% of all request time, %.0f %% of it %s (before: %.0f %%, %.0f %%); "
-			"for the same work %s was busy",
-			v->phases[SLOW_DURING].share * 100, part_share(v, SLOW_DURING, v->worst),
-			slow_part_words(v->worst), v->phases[SLOW_BEFORE].share * 100,
-			part_share(v, SLOW_BEFORE, v->worst), v->whole ? "it" : "this layer");
+		fprintf(out, ", %.0f %% of it %s (before: %.0f %%, %.0f %%)",
+			part_share(v, SLOW_DURING, v->worst), slow_part_words(v->worst), before,
+			part_share(v, SLOW_BEFORE, v->worst));
 	else
 		fprintf(out,
-			"%.0f %% of all request time (before: %.0f %%; in which part is not known: "
-			"%llu of its %llu requests with data have no disk call bound to them); for "
-			"the same work it was busy",
-			v->phases[SLOW_DURING].share * 100, v->phases[SLOW_BEFORE].share * 100,
-			(unsigned long long)v->unbound, (unsigned long long)v->data);
+			" (before: %.0f %%); in which part is not known: %llu of its %llu "
+			"requests with data have no disk call bound to them",
+			before, (unsigned long long)v->unbound, (unsigned long long)v->data);
 }
 
 static void say_found(const struct slow *s, FILE *out)
@@ -109,16 +121,14 @@ static void say_found(const struct slow *s, FILE *out)
 	const struct slow_server *found[16];
 	size_t n = slow_found(s, found, 16);
 
-	fputs("during the fault ", out);
 	for (size_t i = 0; i < n; i++) {
 		const struct slow_server *v = found[i];
 
-		fprintf(out, "%s%s took ", i ? "; " : "", slow_text_name_of(s, v->node));
-		say_part(v, out);
-		fprintf(out,
-			" %.2f times as long as before, its peers' %.2f times: %.0f %% of the time "
-			"that was added",
-			v->slowness, v->peers, share_of(v->layer_excess_s, all_excess(s)) * 100);
+		fprintf(out, "%s%s is slow: ", i ? "; " : "", slow_text_name_of(s, v->node));
+		say_needs(v, who_needs(v), out);
+		fprintf(out, ", which explains %.0f %% of the added time; ",
+			share_of(v->layer_excess_s, all_excess(s)) * 100);
+		say_share(v, out);
 	}
 }
 
@@ -154,33 +164,26 @@ static void say_nothing(const struct slow *s, FILE *out)
 			most = &s->servers[i];
 	fputs("no server stands out: ", out);
 	if (!most || most->excess_s <= 0) {
-		fputs("none took longer for the same work than before and than its peers", out);
+		fputs("none needs longer for the same work than before and than its peers", out);
 		return;
 	}
-	fprintf(out,
-		"the slowest, %s, was busy %.2f times as long as before for the same work %s%s, "
-		"its peers %.2f times",
-		slow_text_name_of(s, most->node), most->slowness, whole_words(most),
-		worst_words(most), most->peers);
+	fprintf(out, "%s is the slowest, and ", slow_text_name_of(s, most->node));
+	say_needs(most, who_needs(most), out);
 	if (most->differs)
-		fprintf(out, "; but that is %.0f %% of the time that was added, not most of it",
+		fprintf(out, "; but that explains %.0f %% of the added time, not most of it",
 			most->excess_share * 100);
 	else
-		fprintf(out,
-			"; as much as %.2f times its peers' may be chance, by what seconds and "
-			"peers differ",
-			most->needed);
+		fprintf(out, "; up to %.*fx its peers' may be chance, as seconds and peers differ",
+			digits(most->needed), most->needed);
 }
 
 static void say_compared(
 	const struct slow *s, const struct slow_server *v, enum slow_compared what, FILE *out)
 {
-	const bool halves = what == SLOW_HALVES;
+	auto_free char *who = alloc_format("%s: %s", slow_text_name_of(s, v->node), who_needs(v));
 
-	fprintf(out,
-		"%s was busy %.2f times as long as %s for the same work %s%s, its peers %.2f times",
-		slow_text_name_of(s, v->node), v->slowness, halves ? "before" : "all on average",
-		whole_words(v), worst_words(v), v->peers);
+	say_needs(v, who, out);
+	fprintf(out, ", against %s", what == SLOW_HALVES ? "before" : "all on average");
 }
 
 char *slow_comparison_sentence(const struct slow *s, enum slow_compared what)
@@ -202,13 +205,13 @@ char *slow_comparison_sentence(const struct slow *s, enum slow_compared what)
 	} else if (s->verdict == SLOW_TOO_SHORT) {
 		fputs("too few seconds with requests to tell", out);
 	} else if (!n && most) {
-		fputs("none stands out (the slowest, ", out);
+		fputs("none stands out (the slowest is ", out);
 		say_compared(s, most, what, out);
 		if (most->differs)
-			fprintf(out, ", but has %.0f %% of the excess only",
+			fprintf(out, ", but explains only %.0f %% of the excess",
 				most->excess_share * 100);
 		else
-			fprintf(out, "; as much as %.2f times its peers' may be chance",
+			fprintf(out, "; up to %.*fx its peers' may be chance", digits(most->needed),
 				most->needed);
 		fputs(")", out);
 	}

@@ -467,7 +467,7 @@ static void words(void **state)
 	j = judge(&m);
 	assert_int_equal(slow_verdict(j.slow), SLOW_NOTHING);
 	sentence = slow_sentence(j.slow);
-	assert_non_null(strstr(sentence, "no server stands out: the slowest, s"));
+	assert_non_null(strstr(sentence, "no server stands out: s"));
 	assert_non_null(strstr(sentence, "may be chance"));
 	free(sentence);
 	judged_clear(&j);
@@ -482,8 +482,8 @@ static void words(void **state)
 		share += all[i].excess_share;
 	assert_true(share > 0.9999 && share < 1.0001);
 	sentence = slow_sentence(j.slow);
-	assert_non_null(strstr(sentence, "during the fault s3 took"));
-	assert_non_null(strstr(sentence, "of the time that was added"));
+	assert_non_null(strstr(sentence, "s3 is slow: "));
+	assert_non_null(strstr(sentence, " of the added time; it took "));
 	free(sentence);
 	judged_clear(&j);
 }
@@ -567,8 +567,8 @@ static void words_without_a_fault(void **state)
 	sentence = slow_sentence(j.slow);
 	print_message("# %s\n", sentence);
 	assert_non_null(strstr(sentence,
-		"there was no fault, so the cell was compared with itself; server with server: s3 "
-		"was busy "));
+		"there was no fault, so the cell was compared with itself; server with server: s3: "
+		"waiting for its disk takes 2.8x the time for the same work (peers 0.35x)"));
 	assert_non_null(strstr(sentence, "second half with first: none stands out"));
 	free(sentence);
 	judged_clear(&j);
