@@ -5,6 +5,7 @@ local culprit = require "culprit"
 
 -- A byte for each file goes to /dev/null, so that the progress can be seen.
 local STORM = [[
+mkdir "$1" || exit
 while :; do
 	i=0
 	while [ $i -lt 50 ]; do : >"$1/$i" && printf . >/dev/null || exit; i=$((i + 1)); done
@@ -17,17 +18,23 @@ return {
 	summary   = "a client makes and removes empty files as fast as it can",
 	resource  = "cpu",
 	lookalike = true,
+	params    = {
+		processes = { default = 1, integer = true, min = 1, max = 64, help = "that do so, each in a folder of its own" },
+	},
 
 	check     = culprit.is_mounted,
 
 	inject = function(ctx)
 		local folder = culprit.folder_of_client(ctx, "culprit-storm-" .. ctx.run)
-		ctx.state.storm = ctx.clients[1]:process { argv = { "sh", "-c", STORM, "sh", folder } }
+		ctx.state.storms = {}
+		for i = 1, ctx.params.processes do
+			ctx.state.storms["process " .. i] = ctx.clients[1]:process { argv = { "sh", "-c", STORM, "sh", folder .. "/" .. i } }
+		end
 	end,
 
-	-- By effect: files have been made since the last look.
+	-- By effect: each has made files since the last look.
 	verify = function(ctx)
-		local files, why = culprit.growth(ctx, ctx.state.storm, "wchar")
+		local files, why = culprit.all_grow(ctx, ctx.state.storms, "wchar")
 		return files and { files = files }, why
 	end,
 }

@@ -6,7 +6,7 @@ local culprit = require "culprit"
 -- Reads bypass the page cache. A file may vanish meanwhile, and a storage may still be empty.
 local SCRUB = [[
 while :; do
-	find "$1" -xdev -type f -size +0 -exec dd if={} of=/dev/null bs=1M iflag=direct status=none \; 2>/dev/null
+	find "$1" -xdev -type f -size +0 -exec dd if={} of=/dev/null bs=1M iflag=direct status=none \; -exec sleep "$2" \; 2>/dev/null
 	sleep 0.1
 done
 ]]
@@ -17,6 +17,9 @@ return {
 	resource  = "disk",
 	lookalike = true,
 	storage   = "folder",
+	params    = {
+		pause = { default = "0s", unit = "seconds", min = "0s", max = "10s", help = "after each file" },
+	},
 
 	check = function(ctx)
 		for _, server in ipairs(ctx.servers) do
@@ -30,7 +33,7 @@ return {
 	inject = function(ctx)
 		ctx.state.readers = {}
 		for _, server in ipairs(ctx.servers) do
-			ctx.state.readers[server.name] = server:process { argv = { "sh", "-c", SCRUB, "sh", server.storage } }
+			ctx.state.readers[server.name] = server:process { argv = { "sh", "-c", SCRUB, "sh", server.storage, tostring(ctx.params.pause) } }
 		end
 	end,
 

@@ -12,7 +12,7 @@ check "every node has the agent" "$culprit" undo --inventory "$inventory"
 before=$(fingerprints)
 check "there is something to compare" [ "$(grep -c '"mounts"' <<<"$before")" = 5 ]
 cat >alike.lua <<'L'
-return { name = "alike", workloads = { { "ddr", records = 4 } }, faults = { "none", "hot-file", "metadata-storm", "scrub" },
+return { name = "alike", workloads = { { "ddr", records = 4 } }, faults = { "none", "hot-file", { "metadata-storm", processes = 2 }, { "scrub", pause = "10ms" } },
 	detectors = { "always-same", "peer-robust" }, phases = { before = "1s", fault = "5s", after = "1s" }, attempts = 3 }
 L
 "$culprit" run --dry-run --json --inventory "$inventory" --seed 1 alike.lua >plan.json 2>said
@@ -24,8 +24,8 @@ is "the run succeeds" $? 0
 is "all four cells are confirmed, and nobody is a victim" \
 	"$(sqlite3 run/run.db "SELECT count(DISTINCT c.number), count(c.victims) FROM attempt a JOIN cell c ON a.cell = c.number WHERE a.outcome = 'confirmed'")" "4|0"
 is "a hot file was read" "$(of hot-file "e.value->>'read_bytes' > 2097152")" 1
-is "files were made and removed" "$(of metadata-storm "e.value->>'files' > 50")" 1
-is "every disk was read" "$(of scrub "e.value->>'read_bytes' > 65536")" 1
+is "files were made and removed" "$(of 'metadata-storm(processes=2)' "e.value->>'files' > 50")" 1
+is "every disk was read" "$(of 'scrub(pause=10 ms)' "e.value->>'read_bytes' > 65536")" 1
 "$culprit" table run --json >table.json 2>said
 check "they are controls, in rows of their own, and whoever is named is named wrongly" python3 - <<'P'
 import json
@@ -40,7 +40,7 @@ def walk(x):
         for v in x:
             walk(v)
 walk(json.load(open("table.json")))
-assert set(rows) == {"none", "hot-file", "metadata-storm", "scrub"}, rows.keys()
+assert set(rows) == {"none", "hot-file", "metadata-storm(processes=2)", "scrub(pause=10 ms)"}, rows.keys()
 for name, row in rows.items():
     assert row["control"] is True and row["n"] == 1 and row["fp"]["count"] == 1 and row["tp"] is None, (name, row)
 P
