@@ -98,7 +98,7 @@ check "... and there are some" [ "$failed" -gt 0 ]
 check "findings take one writing, too" bash -c "'$culprit' findings --recording 1 $run >$tmp/out 2>&1; [ \$? -le 1 ]"
 "$culprit" timeline "$run" --cell 2 --recording 1 -o "$tmp/t.html" --perfetto "$tmp/t.pftrace" >"$tmp/out" 2>&1
 check "a timeline is drawn of it" grep -q "recorder.1: 1 s after the onset" "$tmp/t.html"
-check "and no other recording" bash -c "'$culprit' timeline $run --cell 2 --recording 9 -o $tmp/t9.html 2>&1 | grep -q 'was written 2 times, so there is no recording 9'"
+check "and no other recording" bash -c "'$culprit' timeline $run --cell 2 --recording 9 -o $tmp/t9.html 2>&1 | grep -q 'wrote 2 times, so there is no recording 9'"
 detail 1.5 ""
 check "a recorder that was never written is said" refuses 2 "cell 2: its flight recorder never wrote" --cell 2
 run=$own
