@@ -37,7 +37,7 @@ all "$run" "$tmp/before"
 with_logs "$run" "$tmp/before_logs"
 check "the run has requests" [ "$(grep -c ',READ,' "$tmp/before")" -gt 400 ]
 check "... and no table of them" [ "$(sql "SELECT count(*) FROM sqlite_schema WHERE name = 'request'")" = 0 ]
-check "it is measured again" "$culprit" remeasure "$run"
+check "it is measured again" "$culprit" rescore --remeasure "$run"
 check "now its requests are stored" [ "$(sql "SELECT count(*) > 1, min(attempt), max(recording) FROM request")" = "1|2|0" ]
 check "... in an eighth of the room that the logs take" [ $(($(sql "SELECT sum(length(data)) FROM request") * 8)) -lt "$(du -bs "$run/$logs" | cut -f 1)" ]
 all "$run" "$tmp/after"
@@ -45,7 +45,7 @@ with_logs "$run" "$tmp/after_logs"
 check "slow, requests and failures say the same" cmp "$tmp/before" "$tmp/after"
 check "findings and joins with events, too" cmp "$tmp/before_logs" "$tmp/after_logs"
 sql ".dump request" >"$tmp/first"
-check "measuring once more" "$culprit" remeasure "$run"
+check "measuring once more" "$culprit" rescore --remeasure "$run"
 check "... stores the same" cmp "$tmp/first" <(sql ".dump request")
 
 # The same logs as what a flight recorder wrote, twice: each has a table.
@@ -57,7 +57,7 @@ sql "DROP TABLE request; UPDATE file SET path = replace(path, '$logs/', '$logs/r
 mkdir "$run/$logs"/recorder.{1,2}
 cp "$run/$logs"/*.trace "$run/$logs/recorder.1" && cp "$run/$logs"/*.trace "$run/$logs/recorder.2"
 all "$run" "$tmp/recorder_before"
-check "a flight recorder's writings are measured" "$culprit" remeasure "$run"
+check "a flight recorder's writings are measured" "$culprit" rescore --remeasure "$run"
 check "... each has its requests" [ "$(sql "SELECT group_concat(DISTINCT recording) FROM request")" = 1,2 ]
 all "$run" "$tmp/recorder_after"
 check "... which say the same" cmp "$tmp/recorder_before" "$tmp/recorder_after"
@@ -69,10 +69,10 @@ all "$run" "$tmp/without"
 check "no log is needed" cmp "$tmp/before" "$tmp/without"
 check "... but to follow them as another file system's" exits 2 "$culprit" slow "$run" --cell 2 --file-system glusterfs
 check "... or to draw them" exits 2 "$culprit" timeline "$run" --cell 2 -o "$tmp/t.html"
-check "a whole corpus keeps them" "$culprit" corpus --whole "$run" -o "$tmp/packed/tiny"
+check "a whole corpus keeps them" "$culprit" ship --whole "$run" --pack "$tmp/packed/tiny"
 all "$tmp/packed/tiny" "$tmp/corpus"
 check "... and says the same" cmp "$tmp/before" "$tmp/corpus"
-check "one for judging" "$culprit" corpus "$run" -o "$tmp/small"
+check "one for judging" "$culprit" ship "$run" --pack "$tmp/small"
 check "... has none" bash -c "'$culprit' slow '$tmp/small' 2>&1 | grep -q 'is a corpus: the traces are not in it'"
 
 damage() { # WHAT SQL: one sentence and exit code 2
@@ -88,6 +88,6 @@ check "and a damaged head" damage head "UPDATE request SET data = x'00ff' WHERE 
 # A log that is cut short: what the logs say is said as before, with its complaint.
 run=$tmp/whole
 head -c $(($(stat -c %s "$run/$logs/s3.fs.trace") / 2)) "$run/$logs/s3.fs.trace" >"$tmp/cut" && mv "$tmp/cut" "$run/$logs/s3.fs.trace"
-check "a changed log is not measured" bash -c "'$culprit' remeasure '$run' 2>&1 | grep -q 's3.fs.trace'"
+check "a changed log is not measured" bash -c "'$culprit' rescore --remeasure '$run' 2>&1 | grep -q 's3.fs.trace'"
 check "... and what was stored stays" cmp "$tmp/first" <(sql ".dump request")
 done_testing
