@@ -50,13 +50,13 @@ done
 is "what it leaves out is not recorded" "$disk" 0
 check "what it does not is" test "$sockets" -gt 0
 check "and the log says so" bash -c "'$culprit' log '$out/cells/0002.1/s1.fs.trace' | grep -q 'recorded from here: on filter calls=network'"
-exits "a wrong filter is refused" 2 "no kind 'netwrk'" control filter calls=netwrk
+exits "a wrong filter is refused" 2 "unknown kind 'netwrk'" control filter calls=netwrk
 exits "a wrong order, too" 2 'orders are' control fly
 exits "a folder without a capture is no capture" 2 'no capture runs' "$culprit" trace --control "$tmp" status
 exits "a folder that exists is not used" 2 'capture' "$culprit" trace --inventory "$inventory" -o "$out"
 exits "--live and --ring" 2 'give one of them' "$culprit" trace --inventory "$inventory" --live --ring 5s -o "$tmp/no"
 exits "sums are refused" 2 'events and flow' "$culprit" trace --inventory "$inventory" --mode sums -o "$tmp/no"
-exits "so is one at the start" 2 "no kind 'netwrk'" "$culprit" trace --inventory "$inventory" --calls netwrk -o "$tmp/no"
+exits "so is one at the start" 2 "unknown kind 'netwrk'" "$culprit" trace --inventory "$inventory" --calls netwrk -o "$tmp/no"
 check "and leaves no folder" test ! -e "$tmp/no"
 kill -INT "$capture"
 wait "$capture"

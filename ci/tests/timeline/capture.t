@@ -20,7 +20,7 @@ refused() { # WORDS ARGUMENTS...: exit code 2, and a line with these words
 "$out/bench/replay_trace" sync 3 2 4096 10 "$tmp/untimed.app"
 head -c 700 "$traces/psync.app" >"$tmp/cut.app"
 check "a trace without times" refused "no times" "$tmp/untimed.app" -o "$tmp/x.html"
-check "one that is cut short" refused "cut short" "$tmp/cut.app" -o "$tmp/x.html"
+check "one that is cut short" refused "its size differs" "$tmp/cut.app" -o "$tmp/x.html"
 for option in --cell=1 --recording=1 --slower-than=1s --compare=x --file-system=x --live; do
 	check "${option%=*} is for runs" refused "are for runs" "$traces/psync.app" $option
 done
