@@ -279,6 +279,11 @@ return {
 
 	probe = probe,
 
+	-- Where /etc/ceph has ceph.conf and a key, as it has on most hosts with an OSD.
+	health = function(host)
+		return host.role == "server" and { "ceph", "--connect-timeout", "4", "health" } or nil
+	end,
+
 	-- An OSD takes free ports from 6800 up, different ones after each restart.
 	service = function(host) return host.address end,
 

@@ -34,6 +34,7 @@ int fs_load(const char *type, struct fs **out, struct err *e)
 		{"lost_errnos", LUAX_TABLE, .required = true},
 		{"errno_map", LUAX_TABLE},
 		{"probe", LUAX_FUNCTION},
+		{"health", LUAX_FUNCTION},
 		{"storage", LUAX_STRING},
 		{"empty_storage", LUAX_ANY},
 		{"cannot", LUAX_TABLE},
@@ -249,15 +250,33 @@ int fs_look(
 	return rc;
 }
 
-int fs_probe(struct fs *fs, const struct host *host, json_t **argv, struct err *e)
+/* The command that the adapter's function 'name' returns for 'host'. */
+static int fs_command(
+	struct fs *fs, const char *name, const struct host *host, json_t **argv, struct err *e)
 {
 	*argv = NULL;
-	if (lua_getfield(fs->L, 1, "probe") != LUA_TFUNCTION) {
+	if (lua_getfield(fs->L, 1, name) != LUA_TFUNCTION) {
 		lua_settop(fs->L, 1);
 		return 0;
 	}
 	push_host(fs->L, host);
 	return fs_ask(fs, 1, argv, e);
+}
+
+int fs_probe(struct fs *fs, const struct host *host, json_t **argv, struct err *e)
+{
+	return fs_command(fs, "probe", host, argv, e);
+}
+
+int fs_health(struct fs *fs, const struct host *host, json_t **argv, struct err *e)
+{
+	int rc = fs_command(fs, "health", host, argv, e);
+
+	if (rc || !*argv || json_is_array(*argv))
+		return rc;
+	json_decref(*argv);
+	*argv = NULL;
+	return 0;
 }
 
 int fs_service(

@@ -64,6 +64,10 @@ void fs_describe(const json_t *one, char *buf, size_t size);
  * an array of words; NULL if the adapter has no such command. */
 int fs_probe(struct fs *fs, const struct host *host, json_t **argv, struct err *e);
 
+/* The command by which the file system itself says on 'host' how it is. New reference to an array
+ * of words; NULL if it cannot be asked there. */
+int fs_health(struct fs *fs, const struct host *host, json_t **argv, struct err *e);
+
 /* Address (a name or a number; the caller frees) and port at which 'server' serves its clients,
  * which identify its sockets: from the adapter's 'service', otherwise the inventory's address and
  * service_port. Port 0: any port; stream.h defines which sockets then belong to clients. */

@@ -165,6 +165,11 @@ return {
 			]], "sh", host.mount, host.name }
 	end,
 
+	-- Asks glusterd, which the lab does without.
+	health = function(host)
+		return host.role == "server" and { "gluster", "--mode=script", "volume", "status" } or nil
+	end,
+
 	-- The process whose last argument is the mount point.
 	client_pids = function(host, processes)
 		local pids = {}

@@ -290,6 +290,11 @@ return {
 			]], "sh", host.mount, host.name }
 	end,
 
+	-- Needs the mount in a pvfs2tab on the client.
+	health = function(host)
+		return host.role == "client" and { "pvfs2-ping", "-m", host.mount } or nil
+	end,
+
 	service = function(host) return host.address, host.service_port end,
 
 	-- Tested with 2.10, TroveMethod directio and alt-aio, pvfs2fuse, timeouts of 5 s and one retry. Killed: calls

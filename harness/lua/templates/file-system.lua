@@ -83,6 +83,9 @@ return {
 			]], "sh", host.mount }
 	end,
 
+	-- The file system's own command that says how it is, for abort_if of scenarios; nil: not on this host.
+	health = function(host) return host.role == "server" and { "df", "-h", host.storage } or nil end,
+
 	-- ---- What do errors mean? 'culprit doctor --learn-errnos' finds out. ----
 
 	-- An application gets these errnos when a server is lost.
