@@ -19,6 +19,7 @@ enum err_class {
 	ERR_CLUSTER,     /* a node or the network; a retry may help */
 	ERR_DAMAGED,     /* a run, trace or corpus is corrupt */
 	ERR_INTERRUPTED, /* the user asked to stop */
+	ERR_UNSAFE,      /* the scenario's safety condition held (abort_if) */
 	ERR_HARNESS,     /* this program or this machine: no memory, a full disk */
 };
 

@@ -196,11 +196,15 @@ static int go_on(struct executor *x, const struct record *r, struct err *e)
 	progress_begin_at(x->progress, t.done);
 	progress_say(x->progress, "run %s resumed: %zu of %zu cells are done%s",
 		store_run_id(x->store), t.done, x->plan->n,
-		t.done == x->plan->n ? ": nothing is left to run" : "");
+		t.done + t.aborted == x->plan->n ? ": nothing is left to run" : "");
+	if (t.aborted)
+		progress_say(x->progress,
+			"%zu cells were aborted, and stay so: --retry-aborted runs them again",
+			t.aborted);
 	if (t.halves)
 		progress_say(x->progress, "removed what %zu attempts that never ended had left",
 			t.halves);
-	rc = t.done == x->plan->n ? exec_judge_rest(x, e) : exec_run(x, e);
+	rc = t.done + t.aborted == x->plan->n ? exec_judge_rest(x, e) : exec_run(x, e);
 	if (rc)
 		progress_ended(x->progress, e->text);
 	return rc;
@@ -236,6 +240,7 @@ static int resume_run(const struct call *c)
 	if (code)
 		return code;
 	x.interrupted = signals_catch();
+	x.retries_aborted = o->retry_aborted;
 	rc = resume(&x, c->args[0], o, &e);
 	/* Before it continues, the run or what it is resumed with is wrong. */
 	if (rc && !x.progress)
@@ -251,6 +256,8 @@ static const struct option_row rows[] = {
 		"where the scenario is now (default: where it was, or else the run's copy)"},
 	{"inventory", 'i', OPTION_TEXT, AT(inventory), "FILE",
 		"where the inventory is now (default: where it was, or else the run's copy)"},
+	{"retry-aborted", 0, OPTION_FLAG, AT(retry_aborted), NULL,
+		"run cells again that the scenario's 'abort_if' has aborted"},
 	{"quiet", 0, OPTION_FLAG, AT(quiet), NULL, "no progress, only complaints and the table"},
 	{"", 0, OPTION_GROUP, AT(on_end), NULL, "", .group = on_end_rows},
 	{"", 0, OPTION_GROUP, AT(outcome), NULL, "output, as 'culprit table'",
@@ -264,7 +271,7 @@ const struct command resume_command = {.name = "resume",
 	.about = "Continues a run that was interrupted or killed. Cells with a confirmed attempt "
 		 "whose files match their checksums stay as they are; the others are run by the "
 		 "same plan. What was half done is removed. Cells that had used up their tries get "
-		 "new ones.\n\n"
+		 "new ones; those that were aborted do not, without --retry-aborted.\n\n"
 		 "A fault's file may change, when a mistake in it was mended: the cells of that "
 		 "fault are run again, confirmed or not. Detectors may change: then every cell is "
 		 "judged anew. The scenario, workloads, agent, the programs on the nodes and the "

@@ -188,6 +188,40 @@ static bool has_error(const json_t *tally)
 	return false;
 }
 
+/* How many cells without a confirmed attempt have had one that was aborted? */
+static size_t count_aborted(const json_t *tally)
+{
+	json_t *cell, *row;
+	size_t i, k, n = 0;
+
+	json_array_foreach(jget(tally, "missing"), i, cell) {
+		bool aborted = false;
+
+		json_array_foreach(jget(tally, "failed"), k, row) {
+			if (jget_int(row, "cell") == jget_int(cell, "number"))
+				aborted = !strcmp(
+					jget_text(row, "outcome"), outcome_name(OUTCOME_ABORTED));
+		}
+		n += aborted;
+	}
+	return n;
+}
+
+/* Complains of the cells that have no confirmed attempt. */
+static int tell_missing(
+	const struct executor *x, const char *command, size_t missing, size_t aborted)
+{
+	const char *folder = store_folder(x->store);
+	char how[64] = "";
+
+	if (aborted)
+		snprintf(how, sizeof(how), ", %zu of them aborted", aborted);
+	return cmd_fail(command, CULPRIT_EXIT_INVALID,
+		"%zu cells have no confirmed attempt%s; '%s/run.log' has the reasons; 'culprit "
+		"resume %s%s' tries them again",
+		missing, how, folder, aborted ? "--retry-aborted " : "", folder);
+}
+
 /* Shows what was measured, and returns the exit code. */
 static int run_conclude(struct executor *x, const char *command, const struct outcome_options *o,
 	int rc, struct err *why)
@@ -210,10 +244,7 @@ static int run_conclude(struct executor *x, const char *command, const struct ou
 		cmd_fail(command, 0, "%s; 'culprit doctor' tries each tracer", replaced);
 	missing = store_tally(x->store, &tally, &e) ? 0 : json_array_size(jget(tally, "missing"));
 	if (missing)
-		code = cmd_fail(command, CULPRIT_EXIT_INVALID,
-			"%zu cells have no confirmed attempt; '%s/run.log' has the reasons; "
-			"'culprit resume %s' tries them again",
-			missing, folder, folder);
+		code = tell_missing(x, command, missing, count_aborted(tally));
 	if (has_error(tally))
 		code = cmd_fail(command, CULPRIT_EXIT_USAGE,
 			"the scenario or one of its files is wrong; '%s/run.log' has the place",
@@ -526,13 +557,17 @@ const struct command run_command = {.name = "run",
 		 "'culprit list scenarios'.\n\n"
 		 "Ctrl-C undoes the current fault and ends the run; a second Ctrl-C leaves the "
 		 "undo to the nodes, which do it within the lease. 'culprit resume RUN' continues "
-		 "the run.",
+		 "the run.\n\n"
+		 "On a cluster that others use: 'abort_if' in the scenario says when a fault goes "
+		 "too far. It is undone at once then, and the cell is aborted: not scored, not "
+		 "tried again. scenarios/README.md has an example.",
 	.examples = "culprit run quick --dry-run\n"
 		    "culprit run quick --inventory my-hosts.lua -o runs/first\n"
 		    "culprit run quick --only fault=disk-hog --repeats 3",
 	.exits = "0 every cell has a confirmed attempt; " OUTCOME_EXITS
 		 "2 the scenario, the inventory or the usage is "
-		 "wrong; 3 a cell has no confirmed attempt, or the run was interrupted.",
+		 "wrong; 3 a cell has no confirmed attempt or was aborted, or the run was "
+		 "interrupted.",
 	ARGUMENTS(1, 1),
 	OPTIONS(rows, struct run_options),
 	.defaults = &(const struct run_options){.repeats = -1, .seed = -1},

@@ -48,6 +48,7 @@ static int add_tally(const char *folder, json_t *status, struct err *e)
 	json_object_set(status, "done", jget(tally, "confirmed"));
 	json_object_set(status, "invalid", jget(attempts, "invalid"));
 	json_object_set(status, "error", jget(attempts, "error"));
+	json_object_set(status, "aborted", jget(attempts, "aborted"));
 	json_object_set(status, "not_confirmed", jget(tally, "failed"));
 	json_object_set_new(status, "state", json_string(left ? "stopped" : "complete"));
 	for (size_t i = 0; i < sizeof(of_running) / sizeof(of_running[0]); i++)
@@ -120,9 +121,12 @@ static void show_stopped(const char *folder, const json_t *s)
 	bool complete = !strcmp(jget_text(s, "state"), "complete");
 
 	printf("%s: %s: %lld of %lld cells have a confirmed attempt; %lld attempts invalid, "
-	       "%lld in error\n",
+	       "%lld in error",
 		folder, complete ? "complete" : "not running", whole(s, "done"), whole(s, "cells"),
 		whole(s, "invalid"), whole(s, "error"));
+	if (whole(s, "aborted"))
+		printf(", %lld aborted", whole(s, "aborted"));
+	putchar('\n');
 	if (complete)
 		printf("'culprit table %s' prints its scores\n", folder);
 	else

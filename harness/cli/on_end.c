@@ -93,6 +93,7 @@ static void set_counts(struct store *s)
 	set_number("MISSING", (long long)json_array_size(jget(tally, "missing")));
 	set_number("INVALID", jget_int(attempts, "invalid"));
 	set_number("ERRORS", jget_int(attempts, "error"));
+	set_number("ABORTED", jget_int(attempts, "aborted"));
 }
 
 static void set_environment(
@@ -138,8 +139,8 @@ const struct option_row on_end_rows[] = {
 		"words, ' and \" keep them together; there is no shell. Its environment has "
 		"CULPRIT_END_STATE (done, failed, interrupted), _EXIT, _RUN, _FOLDER, _SCENARIO, "
 		"_SEED, _SHARD, _COMMAND (run, resume), and the counts _CELLS, _CONFIRMED, "
-		"_MISSING, and _INVALID and _ERRORS of attempts. Its output is shown if it fails; "
-		"the exit code stays the run's"},
+		"_MISSING and, of attempts, _INVALID, _ERRORS and _ABORTED. Its output is shown if "
+		"it fails; the exit code stays the run's"},
 	{"on-end-limit", 0, OPTION_QUANTITY, AT(limit_s), "TIME",
 		"kill that command after this time, 1s to 1h (default: 1min)", 1, 3600,
 		UNIT_SECONDS},

@@ -16,7 +16,7 @@ struct run_options {
 	long repeats, seed; /* negative: the scenario's */
 	double lease_s;
 	struct shard shard;
-	bool dry_run, quiet;
+	bool dry_run, quiet, retry_aborted;
 	struct on_end_options on_end;
 	struct outcome_options outcome;
 };

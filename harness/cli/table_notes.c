@@ -92,6 +92,7 @@ int table_notes_make(
 		.planned = (unsigned)jget_int(tally, "planned"),
 		.confirmed = (unsigned)jget_int(tally, "confirmed"),
 		.invalid = (unsigned)jget_int(attempts, "invalid"),
+		.aborted = (unsigned)jget_int(attempts, "aborted"),
 		.error = (unsigned)jget_int(attempts, "error"),
 		.nulls = detector_nulls()};
 	lines[0] = alloc_zero(json_array_size(missing), sizeof(**lines));

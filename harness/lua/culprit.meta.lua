@@ -42,6 +42,11 @@
 ---@field phases? culprit.Phases
 ---@field training? culprit.Training   fault-free cells that run first
 ---@field gates? culprit.Gates         conditions on hosts and clocks for a valid attempt
+---@field abort_if? fun(now: culprit.Safety, ctx: culprit.Context): string|boolean|nil  safety condition, called once a second
+---from the injection until the undo; ctx is that of the first victim. A text (why) or true: the fault is undone at
+---once, and the cell is aborted, neither tried again nor scored. So it is if the function fails, uses a second of
+---processor time or waits for nodes for more than 5 s (scenarios/README.md)
+---@field on_abort? string             "continue" (default): the next cell follows; "stop": the run ends with exit code 3
 ---@field repeats? integer             repeats of every cell (default 1)
 ---@field controls? integer            cells of "none" for each workload and repeat (default 1); many are
 ---needed to measure false alarms
@@ -185,6 +190,8 @@
 ---those to other servers of the inventory (heartbeats, replication): for servers whose ports change.
 ---@field probe? fun(host: table): string[]  a command for a client that exits with 0 only if every server
 ---works
+---@field health? fun(host: table): string[]?  a command by which the file system itself says how it is, for
+---abort_if; nil: it cannot be asked on this host
 ---@field lost_errnos string[]             errnos that an application sees when a server is lost
 ---@field errno_map? table<string, string[]>  errno of a server -> errnos that an application may see instead
 ---@field storage? "folder"|"device"       where a server keeps its data (default "folder")
@@ -342,6 +349,16 @@ function LabNode:wait(seconds, what, fn) end
 ---@field seconds number   since the capture began
 ---@field nodes table<string, { role: "server"|"client", load: table }>  by name; load: result of the agent's
 ---operation 'load' since the previous call (harness/agent/PROTOCOL.md)
+
+---What abort_if can look at; a field is looked up when it is first read.
+---@class culprit.Safety
+---@field elapsed_s number    since the injection
+---@field bytes_per_s number  read and written by the applications of all clients (/proc/PID/io, their tracers' logs
+---included), since the field was last read or the injection
+---@field probe_s number      how long the file system's probe takes on the slowest client; an error if it fails
+---@field free_bytes number   on the mount, on the client that has least
+---@field health { exit: integer, text: string, node: string }  of the file system's 'health', on a host that is no
+---victim if there is one
 
 ---One problem that 'culprit findings' looks for (diag/findings); the file returns this. {column} is replaced by the
 ---row's value in 'text', and by that value as SQL in 'evidence'; diag/query/README.md explains how to write one.

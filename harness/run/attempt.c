@@ -30,6 +30,7 @@ enum outcome attempt_outcome(enum err_class class)
 	case ERR_USAGE:
 	case ERR_SCENARIO:
 	case ERR_HARNESS: return OUTCOME_ERROR;
+	case ERR_UNSAFE: return OUTCOME_ABORTED;
 	default: return OUTCOME_INVALID; /* unclassified as well: a second try costs little */
 	}
 }
@@ -45,6 +46,8 @@ static void clean_up(struct trial *t, struct err *why)
 	trial_note_between(t, false, "undoing and stopping what is left");
 	if (acts_undo(t->x->acts, &e))
 		t->x->undo_failed = true;
+	else if (why->class == ERR_UNSAFE)
+		safety_undone(t);
 	trial_stop(t, ignored, &e);
 	for (size_t k = 0; k < JOB_KINDS; k++)
 		json_decref(ignored[k]);
@@ -247,6 +250,7 @@ static void trial_clear(struct trial *t)
 	while (t->n_contexts)
 		luaL_unref(t->x->scenario->L, LUA_REGISTRYINDEX, t->contexts[--t->n_contexts]);
 	recorder_end(t);
+	safety_end(t);
 	json_decref(t->before);
 	json_decref(t->detail);
 	free(t->jobs);

@@ -39,6 +39,7 @@ struct executor {
 	volatile sig_atomic_t *interrupted; /* number of signals so far (signals.h) */
 	int lock;                           /* of the run's folder (lock.h); -1: none */
 	bool resumed;                       /* the run was begun before */
+	bool retries_aborted;               /* ... and cells that were aborted are run again */
 	bool undo_failed;  /* a node could not be asked to undo: its guard does it */
 	bool judge_failed; /* an attempt could not be judged; the log has the reason */
 };

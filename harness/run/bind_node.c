@@ -9,12 +9,14 @@
 
 #include "harness/agent/operations.h"
 #include "harness/base/alloc.h"
+#include "harness/base/clock.h"
 #include "harness/base/jget.h"
 #include "harness/lua/luajson.h"
 #include "harness/lua/luax.h"
 
 #define NODE_TYPE "culprit.Node"
 #define HANDLE_TYPE "culprit.Handle"
+#define CALL_LEAST_S 0.01       /* node_call takes 0 for no limit */
 #define SHARED "culprit.shared" /* registry key of the table that all contexts share */
 
 struct act {
@@ -25,6 +27,7 @@ struct act {
 struct acts {
 	struct act *list;
 	size_t n, room;
+	double until_s; /* CLOCK_MONOTONIC: no call waits longer; 0: as long as its operation may */
 };
 
 /* Lua userdata. The cluster outlives the Lua state's use of them. */
@@ -100,23 +103,35 @@ static struct lua_node *check_node(lua_State *L)
 	return luaL_checkudata(L, 1, NODE_TYPE);
 }
 
+void acts_limit(struct acts *a, double until_s)
+{
+	a->until_s = until_s;
+}
+
 /* Calls 'op' and returns its result; raises an error if it fails. Takes 'args'. */
-static json_t *call(lua_State *L, struct node *node, const struct operation *op, json_t *args)
+static json_t *call(lua_State *L, const struct acts *a, struct node *node,
+	const struct operation *op, json_t *args)
 {
 	double timeout = jget_real(args, "timeout_s");
+	double wait_s = (timeout > 0 ? timeout : 0) + op->wait_s;
+	double left_s = a->until_s - clock_mono_s();
 	json_t *result = NULL;
 	struct err e;
-	int rc = node_call(
-		node, op->name, args, (timeout > 0 ? timeout : 0) + op->wait_s, &result, &e);
+	int rc;
+
+	if (a->until_s > 0 && wait_s > left_s)
+		wait_s = left_s > CALL_LEAST_S ? left_s : CALL_LEAST_S;
+	rc = node_call(node, op->name, args, wait_s, &result, &e);
 
 	if (rc)
 		luax_raise(L, cluster_blame(rc, &e), &e);
 	return result;
 }
 
-static int call_and_push(lua_State *L, struct node *node, const struct operation *op, json_t *args)
+static int call_and_push(lua_State *L, const struct acts *a, struct node *node,
+	const struct operation *op, json_t *args)
 {
-	json_auto_t *result = call(L, node, op, args);
+	json_auto_t *result = call(L, a, node, op, args);
 
 	luajson_push(L, result);
 	return 1;
@@ -142,7 +157,7 @@ static int act_and_push(lua_State *L, struct lua_node *n, const struct operation
 
 	if (a->n == a->room)
 		a->list = alloc_resize(a->list, a->room += 16, sizeof(*a->list));
-	result = call(L, n->member->node, op, arguments(L, 2));
+	result = call(L, a, n->member->node, op, arguments(L, 2));
 	name = jget_text(result, "handle");
 	snprintf(h->act.handle, sizeof(h->act.handle), "%s", name ? name : "");
 	json_decref(result);
@@ -150,7 +165,7 @@ static int act_and_push(lua_State *L, struct lua_node *n, const struct operation
 	return 1;
 }
 
-/* NULL, or why an operation that restarts the server is not allowed. */
+/* NULL, or why an operation is not allowed there. */
 static const char *refusal(const struct lua_node *n, const struct operation *op)
 {
 	return op && op->restarts && !n->member->host->allow_restart
@@ -179,7 +194,7 @@ static int call_method(lua_State *L)
 		args = json_pack("{s:I}", first->name, (json_int_t)luaL_checkinteger(L, 2));
 	else
 		args = json_pack("{s:s}", first->name, luaL_checkstring(L, 2));
-	call_and_push(L, n->member->node, op, args);
+	call_and_push(L, n->acts, n->member->node, op, args);
 	/* So is the only part of a result: that of 'processes' is {processes = ...}. */
 	if (lua_getfield(L, -1, op->name) == LUA_TNIL)
 		lua_pop(L, 1);
@@ -197,7 +212,7 @@ static int node_can(lua_State *L)
 	if (!reason && !lua_isnoneornil(L, 3))
 		args = arguments(L, 3);
 	if (!reason)
-		result = call(L, n->member->node, lua_touserdata(L, lua_upvalueindex(1)),
+		result = call(L, n->acts, n->member->node, lua_touserdata(L, lua_upvalueindex(1)),
 			json_pack("{s:s, s:o*}", "what", op, "with", args));
 	bool able = jget_true(result, "able");
 
@@ -267,7 +282,7 @@ static int ask_handle(lua_State *L)
 {
 	struct lua_handle *h = check_handle(L);
 
-	return call_and_push(L, h->act.node, lua_touserdata(L, lua_upvalueindex(1)),
+	return call_and_push(L, h->acts, h->act.node, lua_touserdata(L, lua_upvalueindex(1)),
 		json_pack("{s:s}", "handle", h->act.handle));
 }
 

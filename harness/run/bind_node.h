@@ -34,6 +34,10 @@ void bind_push_node(lua_State *L, struct acts *a, struct member *m);
 /* Pushes a handle of a running job, for asking only: it is not remembered as an act. */
 void bind_push_handle(lua_State *L, struct acts *a, struct member *m, const char *handle);
 
+/* No call of a node from Lua waits longer than until then (CLOCK_MONOTONIC); 0: as long as its
+ * operation may take. */
+void acts_limit(struct acts *a, double until_s);
+
 size_t acts_count(const struct acts *a);
 
 /* Undoes every act, newest first, each verified by its node. Goes on after a failure and returns

@@ -123,11 +123,16 @@ static int run_cell(struct executor *x, size_t place, const struct cell *c, stru
 			return rc;
 		if (r.outcome == OUTCOME_CONFIRMED)
 			break;
-		progress_invalid(x->progress);
+		if (r.outcome != OUTCOME_ABORTED)
+			progress_invalid(x->progress);
 		progress_say(x->progress, "cell %zu %s: attempt %ld %s: %s", c->number, title,
 			request.number, outcome_name(r.outcome), r.why.text);
 	}
 	progress_cell_done(x->progress, r.outcome == OUTCOME_CONFIRMED, clock_mono_s() - begin);
+	if (r.outcome == OUTCOME_ABORTED && x->scenario->stop_on_abort)
+		return err_blame(e, ERR_CLUSTER,
+			err_set(e, -ECANCELED, "cell %zu was aborted (on_abort = \"stop\"): %.700s",
+				c->number, r.why.text));
 	if (r.outcome != OUTCOME_CONFIRMED) {
 		if (!c->training)
 			return 0;
@@ -155,7 +160,7 @@ static int run_cells(struct executor *x, struct err *e)
 	int rc = 0;
 
 	for (size_t i = 0; i < x->plan->n && !rc; i++)
-		if (!x->plan->cells[i].done)
+		if (!x->plan->cells[i].done && !x->plan->cells[i].aborted)
 			rc = run_cell(x, i + 1, &x->plan->cells[i], e);
 	return rc;
 }

@@ -94,6 +94,8 @@ static int scan_attempt(struct executor *x, const json_t *row, struct resume *t,
 				(long long)cell));
 	if (c->attempts < number)
 		c->attempts = (long)number;
+	c->aborted = !x->retries_aborted && !c->outdated &&
+		!strcmp(jget_text(row, "outcome"), outcome_name(OUTCOME_ABORTED));
 	if (strcmp(jget_text(row, "outcome"), outcome_name(OUTCOME_CONFIRMED)))
 		return 0;
 	if (c->outdated) {
@@ -132,6 +134,8 @@ int resume_scan(struct executor *x, struct resume *t, struct err *e)
 	json_array_foreach(rows, i, row)
 		if (!rc)
 			rc = scan_attempt(x, row, t, e);
+	for (i = 0; i < x->plan->n; i++)
+		t->aborted += x->plan->cells[i].aborted;
 	rc = rc ?: store_unskip(x->store, e);
 	if (!rc && x->second_store)
 		rc = store_unskip(x->second_store, e);

@@ -9,6 +9,7 @@
 
 struct resume {
 	size_t done;     /* cells that need no attempt */
+	size_t aborted;  /* cells that were aborted, and are not to be run again */
 	size_t damaged;  /* confirmed attempts with damaged files; they are invalid from now on */
 	size_t outdated; /* confirmed attempts of outdated cells; likewise */
 	size_t halves;   /* folders of attempts that never ended, removed */

@@ -175,7 +175,7 @@ static int trial_watch(struct trial *t, double wait_s, struct err *e)
 	if (cluster_lost(t->x->cluster, e))
 		return -ENOTCONN;
 	if (!t->is_spoilt)
-		return 0;
+		return safety_check(t, e);
 	*e = t->spoilt;
 	return err_blame(e, ERR_CLUSTER, -EIO);
 }

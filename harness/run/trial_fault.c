@@ -101,6 +101,7 @@ static int fault_on(struct trial *t, struct err *e)
 {
 	int rc = 0;
 
+	safety_begin(t);
 	t->inject_ns = clock_real_ns();
 	progress_fault(t->x->progress, t->inject_ns, 0, 0);
 	trial_note_step(t, "inject");

@@ -25,6 +25,14 @@ struct trial_recorder {
 	bool runs, full;
 };
 
+/* The scenario's 'abort_if' in this attempt. */
+struct trial_safety {
+	struct fs *fs;        /* NULL: not needed so far */
+	double due_s;         /* when it is asked next; all of CLOCK_MONOTONIC */
+	double until_s;       /* how long what it looks at may take */
+	double read_s, bytes; /* the applications' bytes when they were last read */
+};
+
 struct trial {
 	struct executor *x;
 	const struct cell *cell;
@@ -49,7 +57,8 @@ struct trial {
 	char *folder;                   /* "cells/0007.1", below the run's */
 	const char *doing; /* what nodes do between phases ("fetching traces"); NULL: their jobs */
 	bool clients_do;   /* only clients do it; else servers as well */
-	int64_t inject_ns; /* when the fault was asked for, CLOCK_REALTIME; 0: not yet */
+	struct trial_safety safety;
+	int64_t inject_ns;           /* when the fault was asked for, CLOCK_REALTIME; 0: not yet */
 	const char *fault_step;      /* what the victims show; NULL: the fault does not act */
 	const struct member *talker; /* the output of its program may say why the attempt failed */
 	struct err spoilt;           /* why an event made the attempt invalid */
@@ -90,6 +99,17 @@ const struct job *trial_job(const struct trial *t, enum job_kind_id kind, const 
 int trial_early_fault(struct trial *t, struct err *e);
 int trial_phases(struct trial *t, struct err *e);
 int trial_fault_off(struct trial *t, struct err *e);
+
+/* trial_safety.c: the scenario's 'abort_if'. An attempt that it ends has detail.aborted:
+ *
+ *   {"why", "held_ns": when it was known to hold, "undone_ns": when the undo was verified}
+ */
+void safety_begin(struct trial *t); /* the fault is about to be injected */
+/* Asks it, if a second has passed since and the fault acts. -ECANCELED and ERR_UNSAFE if it holds,
+ * fails, or takes too long. */
+int safety_check(struct trial *t, struct err *e);
+void safety_undone(struct trial *t);
+void safety_end(struct trial *t); /* frees */
 
 /* recorder.c: the flight recorder. What befalls it is told on the progress line and in
  * detail.recorder, and spoils nothing:

@@ -31,6 +31,7 @@ struct cell {
 	char key[65];                /* hash of its inputs (cell_key.h); "" until known */
 	long attempts;               /* made before the run was resumed */
 	bool done;                   /* one of them is confirmed, and its files are whole */
+	bool aborted;                /* its last attempt was, and is not to be repeated */
 	bool outdated; /* its fault's file has changed since: what was confirmed is redone */
 };
 

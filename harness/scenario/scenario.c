@@ -2,6 +2,7 @@
 #include "harness/scenario/scenario.h"
 
 #include <errno.h>
+#include <lauxlib.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -447,10 +448,29 @@ static int read_tables(struct loading *r)
 	return rc;
 }
 
+/* What ends an attempt for safety's sake. */
+static int read_safety(struct loading *r, const char *on_abort)
+{
+	struct scenario *s = r->s;
+
+	if (on_abort && strcmp(on_abort, "continue") && strcmp(on_abort, "stop"))
+		return luax_complain(r->src, "on_abort", r->e,
+			"on_abort is \"continue\" or \"stop\", not \"%s\"", on_abort);
+	if (lua_getfield(r->L, 1, "abort_if") == LUA_TNIL) {
+		lua_pop(r->L, 1);
+		return on_abort ? luax_complain(r->src, "on_abort", r->e,
+					  "on_abort needs abort_if, the condition that aborts")
+				: 0;
+	}
+	s->abort_ref = luaL_ref(r->L, LUA_REGISTRYINDEX);
+	s->stop_on_abort = on_abort && !strcmp(on_abort, "stop");
+	return 0;
+}
+
 static int read_scenario(struct loading *r)
 {
 	struct scenario *s = r->s;
-	auto_free char *measure = NULL;
+	auto_free char *measure = NULL, *on_abort = NULL;
 	const struct luax_field fields[] = {
 		{"name", LUAX_STRING, .required = true, .out = &s->name},
 		{"summary", LUAX_STRING, .out = &s->summary},
@@ -466,6 +486,8 @@ static int read_scenario(struct loading *r)
 		{"phases", LUAX_TABLE},
 		{"training", LUAX_TABLE},
 		{"gates", LUAX_TABLE},
+		{"abort_if", LUAX_FUNCTION},
+		{"on_abort", LUAX_STRING, .out = &on_abort},
 		{"limit", LUAX_QUANTITY, .unit = UNIT_SECONDS, .min = 1, .max = 86400,
 			.out = &s->limit_s},
 		{"prepare_limit", LUAX_QUANTITY, .unit = UNIT_SECONDS, .min = 1, .max = 86400,
@@ -482,6 +504,9 @@ static int read_scenario(struct loading *r)
 	if (!rc && name_check("scenario", s->name, &why))
 		rc = luax_complain(r->src, "name", r->e, "%s", why.text);
 	if (rc || (rc = read_measure(r, measure)) || (rc = read_tables(r)) || (rc = check_kind(r)))
+		return rc;
+	rc = read_safety(r, on_abort);
+	if (rc)
 		return rc;
 	if (!s->n_tracers) {
 		s->tracers = alloc_zero(1, sizeof(*s->tracers));
@@ -522,6 +547,7 @@ int scenario_load(const char *path, struct scenario **out, struct err *e)
 		.prepare_limit_s = 600,
 		.attempts = 3,
 		.seed = -1,
+		.abort_ref = LUA_NOREF,
 		.L = r.L,
 		.path = alloc_copy(path)};
 	gates_init(&s->gates);

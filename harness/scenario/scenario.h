@@ -41,11 +41,13 @@ struct scenario {
 	double limit_s;         /* MEASURE_RUNTIME: longer workloads make their attempts invalid */
 	double prepare_limit_s; /* of a command that prepares a workload */
 	struct gates gates;
-	long repeats;  /* of each scored cell */
-	long controls; /* cells of the fault "none" for each workload and repeat */
-	long attempts; /* at most, for one cell */
-	long seed;     /* -1: drawn at the start and logged */
-	char *text;    /* the file's own text, for the record */
+	int abort_ref;      /* Lua: the function abort_if; LUA_NOREF: none */
+	bool stop_on_abort; /* the run ends when it holds; else the next cell follows */
+	long repeats;       /* of each scored cell */
+	long controls;      /* cells of the fault "none" for each workload and repeat */
+	long attempts;      /* at most, for one cell */
+	long seed;          /* -1: drawn at the start and logged */
+	char *text;         /* the file's own text, for the record */
 };
 
 /* Path of the scenario that 'name' means: a file, or one of culprit's own by its name ("quick").

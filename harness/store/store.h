@@ -19,7 +19,7 @@
 
 struct store;
 
-enum outcome { OUTCOME_CONFIRMED, OUTCOME_INVALID, OUTCOME_ERROR };
+enum outcome { OUTCOME_CONFIRMED, OUTCOME_INVALID, OUTCOME_ERROR, OUTCOME_ABORTED };
 const char *outcome_name(enum outcome o);
 
 /* Makes the folder (0700; -EEXIST if it exists) and an empty store in it. Under sudo the folder
@@ -159,8 +159,8 @@ enum store_rows {
 int store_rows(
 	struct store *s, enum store_rows which, int64_t attempt, json_t **rows, struct err *e);
 /* If run times are measured, 'fault' is the cell's tracer. {planned, confirmed, attempts:
- * {confirmed, invalid, error}, missing: [{number, training, workload, fault}], failed: [{cell,
- * number, outcome, reason}], cells: [like missing, all of them, plus done], skipped: [{fault,
+ * {confirmed, invalid, error, aborted}, missing: [{number, training, workload, fault}], failed:
+ * [{cell, number, outcome, reason}], cells: [like missing, all of them, plus done], skipped: [{fault,
  * reason, cells}]} */
 int store_tally(struct store *s, json_t **tally, struct err *e);
 /* The samples of one metric of one server, sorted by second, valid during the call; their fields

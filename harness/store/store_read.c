@@ -130,7 +130,8 @@ static const struct {
 	{"attempts",
 		"SELECT count(*) FILTER (WHERE outcome = 'confirmed') AS confirmed,"
 		" count(*) FILTER (WHERE outcome = 'invalid') AS invalid,"
-		" count(*) FILTER (WHERE outcome = 'error') AS error FROM attempt"},
+		" count(*) FILTER (WHERE outcome = 'error') AS error,"
+		" count(*) FILTER (WHERE outcome = 'aborted') AS aborted FROM attempt"},
 };
 
 int store_tally(struct store *s, json_t **tally, struct err *e)

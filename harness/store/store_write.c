@@ -16,7 +16,7 @@
 
 const char *outcome_name(enum outcome o)
 {
-	static const char *const names[] = {"confirmed", "invalid", "error"};
+	static const char *const names[] = {"confirmed", "invalid", "error", "aborted"};
 
 	return names[o];
 }

@@ -205,13 +205,16 @@ static void detector_details(struct tables *v, size_t d)
 void table_footer(struct tables *v)
 {
 	const struct table_notes *notes = v->notes;
+	char aborted[32] = "";
 
+	if (notes->aborted)
+		snprintf(aborted, sizeof(aborted), ", %u aborted", notes->aborted);
 	if (notes->run_id)
 		sheet_words(&v->out,
 			"run %s: %u of %u cells confirmed; not scored: %u attempts invalid, %u "
-			"in error",
+			"in error%s",
 			notes->run_id, notes->confirmed, notes->planned, notes->invalid,
-			notes->error);
+			notes->error, aborted);
 	for (size_t i = 0; i < notes->n_missing && i < MISSING_SHOWN; i++)
 		sheet_words(&v->out, "missing: cell %s", notes->missing[i]);
 	if (notes->n_missing > MISSING_SHOWN)
@@ -304,11 +307,11 @@ json_t *table_json_notes(const struct tables *v)
 {
 	const struct table_notes *n = v->notes;
 
-	return json_pack("{s:s?, s:{s:i, s:i}, s:{s:i, s:i}, s:o, s:o}", "run", n->run_id, "cells",
-		"planned", (int)n->planned, "confirmed", (int)n->confirmed, "attempts_not_scored",
-		"invalid", (int)n->invalid, "error", (int)n->error, "missing",
-		json_lines(n->missing, n->n_missing), "remarks",
-		json_lines(n->remarks, n->n_remarks));
+	return json_pack("{s:s?, s:{s:i, s:i}, s:{s:i, s:i, s:i}, s:o, s:o}", "run", n->run_id,
+		"cells", "planned", (int)n->planned, "confirmed", (int)n->confirmed,
+		"attempts_not_scored", "invalid", (int)n->invalid, "error", (int)n->error,
+		"aborted", (int)n->aborted, "missing", json_lines(n->missing, n->n_missing),
+		"remarks", json_lines(n->remarks, n->n_remarks));
 }
 
 int tables_data(struct tables *v, struct grid *g, json_t *all)

@@ -30,6 +30,7 @@ struct table_notes {
 	size_t n_environment;
 	bool details;
 	const char *const *nulls; /* names of the null detectors, NULL-terminated */
+	unsigned aborted;         /* attempts, not scored either */
 };
 
 /* Returns 0; the result of outfile_flush if 'f' could not be written; -EINVAL for TABLE_SVG,

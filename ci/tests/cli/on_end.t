@@ -40,6 +40,7 @@ refuses() { exits 2 "${run[@]}" -i refusing.lua -o never "${@:2}" && [ "$(wc -l 
 check "a run that failed: it is run" exits 3 "${run[@]}" -i refusing.lua --shard 2/2 -o failed --on-end "./told 'a b' \$HOME \"\$(id)\" ; x"
 check "... with its words, untouched by any shell" cmp args <(printf '%s\n' 'a b' '$HOME' '$(id)' ';' x)
 cat >want <<-E
+	CULPRIT_END_ABORTED=0
 	CULPRIT_END_CELLS=1
 	CULPRIT_END_COMMAND=run
 	CULPRIT_END_CONFIRMED=0
