@@ -153,6 +153,8 @@ static int add_needs(void *list, lua_State *L, const struct part *p)
 struct options {
 	const char *inventory;
 	bool ssh, json, learn_errnos;
+	long max_victims;
+	struct option_list never;
 };
 
 static int doctor_look(struct report *r, bool json)
@@ -186,6 +188,21 @@ static int doctor_look(struct report *r, bool json)
 	return r->bad ? CULPRIT_EXIT_INVALID : code;
 }
 
+static int check_never(const struct inventory *inv, const struct plan_limits *limits)
+{
+	for (size_t i = 0; i < limits->n_never; i++) {
+		size_t k = 0;
+
+		while (k < inv->n_hosts && strcmp(inv->hosts[k].ssh.name, limits->never[i]))
+			k++;
+		if (k == inv->n_hosts)
+			return cmd_fail("doctor", CULPRIT_EXIT_USAGE,
+				"--never: there is no node '%s' in the inventory '%s'",
+				limits->never[i], inv->path);
+	}
+	return CULPRIT_EXIT_OK;
+}
+
 static int doctor_run(const struct call *c)
 {
 	const struct options *o = c->options;
@@ -211,6 +228,12 @@ static int doctor_run(const struct call *c)
 		code = cmd_error("doctor", &e, ERR_USAGE);
 	if (!code && o->inventory && inventory_load(o->inventory, &inv, &e) < 0)
 		code = cmd_error("doctor", &e, ERR_USAGE);
+	r.limits = (struct plan_limits){
+		.max_victims = o->max_victims, .never = o->never.v, .n_never = o->never.n};
+	if (!code && inv)
+		code = check_never(inv, &r.limits);
+	if (!code && scenario && plan_check_faults(scenario, &r.limits, &e))
+		code = cmd_error("doctor", &e, ERR_USAGE);
 	if (!code && o->ssh) {
 		doctor_print_ssh(inv, o->json);
 	} else if (!code) {
@@ -230,6 +253,11 @@ static const struct option_row rows[] = {
 	{"ssh", 0, OPTION_FLAG, offsetof(struct options, ssh), NULL,
 		"connect to no node: print how each would be reached, and whether inventory or SSH "
 		"configuration says so"},
+	{"max-victims", 0, OPTION_WHOLE, offsetof(struct options, max_victims), "N",
+		"reject a scenario in which a fault hits more than N servers at once", 1,
+		MAX_VICTIMS},
+	{"never", 0, OPTION_LIST, offsetof(struct options, never), "NODE",
+		"check faults as 'culprit run --never NODE' would make them. May be repeated"},
 	{"json", 0, OPTION_FLAG, offsetof(struct options, json), NULL, "print every check as JSON"},
 	{"learn-errnos", 0, OPTION_FLAG, offsetof(struct options, learn_errnos), NULL,
 		"kill, stop and limit a server, once each, while clients call; print what they "
@@ -246,7 +274,8 @@ const struct command doctor_command = {.name = "doctor",
 		"For each node it tries: the connection, file transfer, dropping packets, every "
 		"tracer, disk space, the clock, whether the disk under each server's storage "
 		"answers, every function of the file system's Lua file, and "
-		"the check of every fault. It changes nothing on a node, but for the files that "
+		"the check of every fault, with how it would be made on each host and what its "
+		"undo does not promise. It changes nothing on a node, but for the files that "
 		"the file system's probe writes and removes. A 'note' marks what only "
 		"some uses need.\n\n"
 		"With a scenario, its files are loaded first: the scenario, its workloads, faults "

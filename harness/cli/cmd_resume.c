@@ -94,7 +94,10 @@ static int resume_prepare(
 	struct executor *x, struct record *r, const struct run_options *given, struct err *e)
 {
 	struct run_options o = {.quiet = given->quiet, .outcome = given->outcome};
+	const json_t *never = jget(r->options, "never");
 	const char *shard;
+	json_t *name;
+	size_t i;
 	int rc = given->scenario
 		? 0
 		: find_file(x->store, "scenario.lua", r->scenario_text, &r->scenario_path, e);
@@ -111,10 +114,16 @@ static int resume_prepare(
 	o.repeats = (long)jget_int(r->options, "repeats");
 	o.lease_s = jget_real(r->options, "lease_s");
 	o.seed = strtol(r->seed, NULL, 10);
+	o.max_victims = (long)jget_int(r->options, "max_victims");
+	json_array_foreach(never, i, name) {
+		o.never.v = alloc_room(o.never.v, o.never.n, sizeof(*o.never.v));
+		o.never.v[o.never.n++] = json_string_value(name);
+	}
 	shard = jget_text(r->options, "shard");
 	if (shard)
 		rc = shard_parse(shard, &o.shard, e);
 	rc = rc ?: running_prepare(x, &o, e);
+	free(o.never.v);
 	return rc ?: key_inputs(x->scenario, x->plan, x->cluster, o.only, &x->inputs, e);
 }
 

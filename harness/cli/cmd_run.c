@@ -297,9 +297,14 @@ static json_t *shard_text(struct shard shard)
 
 static json_t *options_json(const struct run_options *o)
 {
-	return json_pack("{s:s?, s:s?, s:s?, s:I, s:f, s:o*}", "only", o->only, "tracer", o->tracer,
-		"second", o->second, "repeats", (json_int_t)o->repeats, "lease_s", o->lease_s,
-		"shard", shard_text(o->shard));
+	json_t *never = json_array();
+
+	for (size_t i = 0; i < o->never.n; i++)
+		json_array_append_new(never, json_string(o->never.v[i]));
+	return json_pack("{s:s?, s:s?, s:s?, s:I, s:f, s:o*, s:I, s:o}", "only", o->only, "tracer",
+		o->tracer, "second", o->second, "repeats", (json_int_t)o->repeats, "lease_s",
+		o->lease_s, "shard", shard_text(o->shard), "max_victims",
+		(json_int_t)o->max_victims, "never", never);
 }
 
 static int set_path(struct store *s, const char *key, const char *path, struct err *e)
@@ -403,6 +408,15 @@ static int take_shard(struct executor *x, const struct run_options *o, struct er
 	return shard_take(x->plan, x->scenario, x->shard, e);
 }
 
+static int check_limits(struct executor *x, const struct run_options *o, struct err *e)
+{
+	const struct plan_limits limits = {
+		.max_victims = o->max_victims, .never = o->never.v, .n_never = o->never.n};
+
+	return cluster_protect(x->cluster, limits.never, limits.n_never, e)
+		?: plan_check_limits(x->plan, x->scenario, x->server_names, &limits, e);
+}
+
 int running_prepare(struct executor *x, struct run_options *o, struct err *e)
 {
 	const char *env = getenv("CULPRIT_INVENTORY");
@@ -432,14 +446,11 @@ int running_prepare(struct executor *x, struct run_options *o, struct err *e)
 	seed = o->seed >= 0              ? (uint64_t)o->seed
 		: x->scenario->seed >= 0 ? (uint64_t)x->scenario->seed
 					 : draw_seed();
-	rc = plan_new(x->scenario, x->cluster->n_servers, seed, o->only, &x->plan, e);
-	rc = rc ?: take_shard(x, o, e);
-	if (rc)
-		return rc;
 	x->server_names = alloc_zero(x->cluster->n_servers, sizeof(*x->server_names));
 	for (size_t i = 0; i < x->cluster->n_servers; i++)
 		x->server_names[i] = (char *)x->cluster->servers[i]->name;
-	return 0;
+	rc = plan_new(x->scenario, x->cluster->n_servers, seed, o->only, &x->plan, e);
+	return rc ?: take_shard(x, o, e) ?: check_limits(x, o, e);
 }
 
 void running_clear(struct executor *x)
@@ -540,6 +551,11 @@ static const struct option_row rows[] = {
 		"run only the i-th of n parts of the plan, so that n clusters share it (with one "
 		"--seed); 'culprit table --merge' takes the n runs as one",
 		.set = set_shard},
+	{"max-victims", 0, OPTION_WHOLE, AT(max_victims), "N",
+		"reject a plan that hits more than N servers at once, 1 to 16", 1, MAX_VICTIMS},
+	{"never", 0, OPTION_LIST, AT(never), "NODE",
+		"reject a plan that hits this node; faults that would act on it in another way are "
+		"skipped or fail. May be repeated"},
 	{"dry-run", 0, OPTION_FLAG, AT(dry_run), NULL,
 		"print the plan (with --json as JSON) and touch nothing"},
 	{"quiet", 0, OPTION_FLAG, AT(quiet), NULL, "no progress, only complaints and the table"},

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 
 #include "harness/nodes/inventory.h"
-#include "harness/scenario/scenario.h"
+#include "harness/scenario/plan.h"
 
 #define DOCTOR_SPACE_LIMIT_BYTES 1e9
 
@@ -21,6 +21,7 @@ struct report {
 	/* Or NULL. One was named: what its workloads lack is bad, not only noted; its faults are
 	 * checked first. */
 	const struct scenario *scenario;
+	struct plan_limits limits;
 };
 
 /* Adds the result of a check. 'brief' stands in the table of nodes. */

@@ -79,6 +79,7 @@ void doctor_cluster(struct report *r)
 		doctor_add(r, LEVEL_BAD, "roles", "%s", e.text);
 		return;
 	}
+	cluster_protect(a.cluster, r->limits.never, r->limits.n_never, &e);
 	check_roles(r, a.cluster);
 	if (cluster_connect(a.cluster, &e)) {
 		doctor_add(r, LEVEL_BAD, "together", "%s", e.text);

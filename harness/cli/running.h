@@ -16,6 +16,8 @@ struct run_options {
 	long repeats, seed; /* negative: the scenario's */
 	double lease_s;
 	struct shard shard;
+	long max_victims; /* 0: any number */
+	struct option_list never;
 	bool dry_run, quiet, retry_aborted;
 	struct on_end_options on_end;
 	struct outcome_options outcome;

@@ -168,6 +168,8 @@ static int act_and_push(lua_State *L, struct lua_node *n, const struct operation
 /* NULL, or why an operation is not allowed there. */
 static const char *refusal(const struct lua_node *n, const struct operation *op)
 {
+	if (op && op->effect == OP_ACTS && n->member->never)
+		return "--never excludes it from faults";
 	return op && op->restarts && !n->member->host->allow_restart
 		? "the inventory does not allow restarts of its server (allow_restart = true)"
 		: NULL;

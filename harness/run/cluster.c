@@ -66,6 +66,20 @@ int cluster_load(const char *path, struct cluster **out, struct err *e)
 	return rc;
 }
 
+int cluster_protect(struct cluster *c, const char *const names[], size_t n, struct err *e)
+{
+	for (size_t i = 0; i < n; i++) {
+		struct member *m = cluster_member(c, names[i]);
+
+		if (!m)
+			return err_set(e, -ENOENT,
+				"--never: there is no node '%s' in the inventory '%s'", names[i],
+				c->inv->path);
+		m->never = true;
+	}
+	return 0;
+}
+
 static int connect_all(struct cluster *c, struct err *e)
 {
 	struct node_options opts = {0};

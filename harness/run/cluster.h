@@ -19,6 +19,7 @@ struct member {
 	/* Servers whose storage is a block device: its number, "7:5"; else "". */
 	char storage_device[24];
 	bool sampled; /* the sampler works there (harness/run/prepare.h) */
+	bool never;   /* no fault may act there (cluster_protect) */
 };
 
 struct cluster {
@@ -41,6 +42,10 @@ struct cluster {
 /* Loads the inventory at 'path', and the adapter of its file system. No host is contacted: members'
  * node is NULL until cluster_connect. */
 int cluster_load(const char *path, struct cluster **out, struct err *e);
+
+/* No fault may act on these nodes: calls of Lua that would are refused. -ENOENT: the inventory has
+ * no such node. */
+int cluster_protect(struct cluster *c, const char *const names[], size_t n, struct err *e);
 
 /* Connects to every host, measures clocks, finds what the inventory leaves out and the file
  * system's processes. -EBUSY: a node is quarantined, an earlier fault's undo is still under way

@@ -58,6 +58,8 @@ int fault_check(lua_State *L, struct acts *acts, struct cluster *c, const struct
 	int rc = fault_allowed(c, fault, e);
 
 	for (size_t i = 0; i < c->n_servers && !rc; i++)
-		rc = fault_check_ask(L, acts, c, c->servers[i], fault, run_id, e);
+		rc = c->servers[i]->never
+			? 0
+			: fault_check_ask(L, acts, c, c->servers[i], fault, run_id, e);
 	return rc;
 }

@@ -171,3 +171,48 @@ int plan_new(const struct scenario *s, size_t n_servers, uint64_t seed, const ch
 		*out = p;
 	return rc;
 }
+
+static int too_many(const struct scenario *s, const struct part *fault, long most, struct err *e)
+{
+	const struct luax_source src = {.path = s->path, .text = s->text};
+	auto_free char *quoted = alloc_format("\"%s\"", fault->name);
+
+	/* A fault in a file of the user has another name there. */
+	return luax_complain(&src, strstr(s->text, quoted) ? fault->name : "victims", e,
+		"fault '%s' has %ld victims at once, more than --max-victims %ld: lower its "
+		"'victims', or leave it out with --only",
+		fault->label, fault->victims, most);
+}
+
+static int not_allowed(
+	const struct scenario *s, const struct cell *c, const char *name, struct err *e)
+{
+	return err_set(e, -EINVAL,
+		"%s: cell %zu (%s x %s) would hit '%s', which --never excludes: draw another plan "
+		"with --seed, or choose cells with --only; --dry-run prints the victims",
+		s->path, c->number, s->workloads[c->workload].label, cell_fault(s, c), name);
+}
+
+int plan_check_faults(const struct scenario *s, const struct plan_limits *limits, struct err *e)
+{
+	for (size_t i = 0; i < s->n_faults; i++)
+		if (limits->max_victims && s->faults[i].victims > limits->max_victims)
+			return too_many(s, &s->faults[i], limits->max_victims, e);
+	return 0;
+}
+
+int plan_check_limits(const struct plan *p, const struct scenario *s, char *const servers[],
+	const struct plan_limits *limits, struct err *e)
+{
+	for (size_t i = 0; i < p->n; i++) {
+		const struct cell *c = &p->cells[i];
+
+		if (limits->max_victims && c->n_victims > (size_t)limits->max_victims)
+			return too_many(s, &s->faults[c->fault], limits->max_victims, e);
+		for (size_t v = 0; v < c->n_victims; v++)
+			for (size_t k = 0; k < limits->n_never; k++)
+				if (!strcmp(limits->never[k], servers[c->victims[v]]))
+					return not_allowed(s, c, limits->never[k], e);
+	}
+	return 0;
+}

@@ -48,6 +48,22 @@ int plan_new(const struct scenario *s, size_t n_servers, uint64_t seed, const ch
 	struct plan **out, struct err *e);
 void plan_free(struct plan *p);
 
+/* What the user does not allow, whatever the scenario says. */
+struct plan_limits {
+	long max_victims;         /* of one fault at once; 0: any number */
+	const char *const *never; /* nodes that no fault may hit */
+	size_t n_never;
+};
+
+/* -EINVAL: a fault of the scenario has too many victims, whether the plan has it or not. */
+int plan_check_faults(const struct scenario *s, const struct plan_limits *limits, struct err *e);
+
+/* -EINVAL: a cell of the plan has too many victims, or one that is never to be hit; the sentence
+ * says which, with file and line where the scenario decides it, and what to do. 'servers': their
+ * names, in the order of the cells' victims. */
+int plan_check_limits(const struct plan *p, const struct scenario *s, char *const servers[],
+	const struct plan_limits *limits, struct err *e);
+
 /* Label of a cell's fault, or, if run times are measured, of its tracer. */
 const char *cell_treatment(const struct scenario *s, const struct cell *c);
 /* Label of a cell's fault: "none" for training. */

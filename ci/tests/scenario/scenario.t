@@ -121,6 +121,19 @@ scenario "return { $good }"
 refuses "--only with an unknown key" "--only: 'colour' is not one of" --only colour=red
 refuses "--only that fits no cell" "--only: no cell has workload=ddr" --only workload=ddr
 refuses "a seed that is not a number" "--seed takes a whole number" --seed abc
+refuses "a protected node that there is not" "--never: there is no node 's9' in the inventory 'inventory.lua'" --never s9
+refuses "a plan that hits a protected node" "scenario.lua: cell [0-9]+ \(ddw x disk-hog\) would hit 's2', which --never excludes: .*--seed" \
+	--repeats 30 --never c1 --never s2
+check "a plan that does not" "$culprit" run --inventory inventory.lua --dry-run --seed 1 --never c1 scenario.lua
+scenario 'return { name = "x", workloads = { "ddw" }, detectors = { "always-healthy" },' \
+	'faults = { "cpu-hog", "none",' '{ "disk-hog", victims = 2 } } }'
+refuses "more victims than are allowed" \
+	"scenario.lua:3: fault 'disk-hog' has 2 victims at once, more than --max-victims 1: lower its 'victims', or .*--only" --max-victims 1
+check "unless their cells are left out" "$culprit" run --inventory inventory.lua --dry-run --max-victims 1 --only fault=cpu-hog scenario.lua
+check "or as many are allowed" "$culprit" run --inventory inventory.lua --dry-run --max-victims 2 scenario.lua
+doctor() { "$culprit" doctor --max-victims 1 scenario.lua >answer 2>&1; [ $? = 2 ] && grep -q "scenario.lua:3: fault 'disk-hog' has 2 victims" answer; }
+check "doctor rejects them, too" doctor
+scenario "return { $good }"
 cp inventory.lua good.lua
 sed -i 's/role = "client"/role = "cleint"/' inventory.lua
 refuses "a wrong inventory" "inventory.lua:7: node 'c1': unknown role 'cleint'; did you mean 'client'\?"
