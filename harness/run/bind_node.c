@@ -27,6 +27,7 @@ struct act {
 struct acts {
 	struct act *list;
 	size_t n, room;
+	json_t *able;   /* borrowed; NULL: not wanted */
 	double until_s; /* CLOCK_MONOTONIC: no call waits longer; 0: as long as its operation may */
 };
 
@@ -106,6 +107,11 @@ static struct lua_node *check_node(lua_State *L)
 void acts_limit(struct acts *a, double until_s)
 {
 	a->until_s = until_s;
+}
+
+void acts_note_able(struct acts *a, json_t *list)
+{
+	a->able = list;
 }
 
 /* Calls 'op' and returns its result; raises an error if it fails. Takes 'args'. */
@@ -220,6 +226,10 @@ static int node_can(lua_State *L)
 
 	if (!reason)
 		reason = jget_text(result, "reason");
+	if (able && n->acts->able)
+		json_array_append_new(n->acts->able,
+			json_pack("{s:s, s:s, s:s?}", "node", n->member->name, "what", op, "how",
+				reason));
 	if (able) {
 		lua_pushboolean(L, 1);
 	} else {

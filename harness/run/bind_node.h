@@ -38,6 +38,10 @@ void bind_push_handle(lua_State *L, struct acts *a, struct member *m, const char
  * operation may take. */
 void acts_limit(struct acts *a, double until_s);
 
+/* From now on, what 'can' finds to be possible is appended: {node, what (operation), how (by which
+ * means, where there are several; or null)}. NULL: no more. */
+void acts_note_able(struct acts *a, json_t *list);
+
 size_t acts_count(const struct acts *a);
 
 /* Undoes every act, newest first, each verified by its node. Goes on after a failure and returns
