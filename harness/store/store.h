@@ -160,8 +160,8 @@ int store_rows(
 	struct store *s, enum store_rows which, int64_t attempt, json_t **rows, struct err *e);
 /* If run times are measured, 'fault' is the cell's tracer. {planned, confirmed, attempts:
  * {confirmed, invalid, error, aborted}, missing: [{number, training, workload, fault}], failed:
- * [{cell, number, outcome, reason}], cells: [like missing, all of them, plus done], skipped: [{fault,
- * reason, cells}]} */
+ * [{cell, number, outcome, reason}], cells: [like missing, all of them, plus done], skipped:
+ * [{fault, reason, cells}]} */
 int store_tally(struct store *s, json_t **tally, struct err *e);
 /* The samples of one metric of one server, sorted by second, valid during the call; their fields
  * 'metric' and 'server' are 0. A non-zero result ends the reading. */
