@@ -78,7 +78,8 @@ static const struct option_row rows[] = {
 		"add up the cells of several runs of one scenario, as if they were one run's; of "
 		"shards (culprit run --shard) it makes the run that they are parts of"},
 	{"words", 0, OPTION_FLAG, AT(words), NULL,
-		"instead of the table: what happened in each cell, and what was said of it"},
+		"instead of the table: what happened in each cell, how much it slowed the "
+		"application, and what was said of it"},
 	{"", 0, OPTION_GROUP, AT(outcome), NULL, "", .group = outcome_recorded_rows},
 	{"", 0, OPTION_GROUP, AT(outcome), NULL, "", .group = outcome_rows},
 	{0},
@@ -99,6 +100,7 @@ const struct command table_command = {.name = "table",
 		 "shows single verdicts.",
 	.examples = "culprit table runs/NAME\n"
 		    "culprit table runs/NAME --words\n"
+		    "culprit table runs/NAME --by strength\n"
 		    "culprit table runs/NAME --format csv\n"
 		    "culprit table runs/NAME --against hotdep09-table1\n"
 		    "culprit table runs/BEFORE runs/AFTER\n"

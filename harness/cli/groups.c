@@ -61,7 +61,8 @@ const struct option_row outcome_rows[] = {
 		"also null detectors by fault, detection, resource, delay, abstentions"},
 	{"by", 0, OPTION_CALL, AT(by_strength), "strength",
 		"instead of the table: TP by the strength of each fault, and the smallest strength "
-		"from which on TP is at least --level",
+		"from which on TP is at least --level; next to it what the fault costs the "
+		"application",
 		.set = set_by},
 	{"level", 0, OPTION_CALL, AT(level), "RATE",
 		"TP that --by strength asks for (default: 0.95)", .set = set_level},

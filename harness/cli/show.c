@@ -8,6 +8,7 @@
 #include "harness/base/alloc.h"
 #include "harness/base/jget.h"
 #include "harness/cli/cmd.h"
+#include "harness/judging/application.h"
 #include "harness/run/attempt.h"
 #include "harness/table/dose.h"
 #include "harness/table/overhead.h"
@@ -209,6 +210,7 @@ int show_table(struct store *s, struct scoring *c, enum table_format format, boo
 int show_doses(struct store *s, struct scoring *c, enum table_format format, bool details,
 	double level, FILE *out, struct err *e)
 {
+	struct impacts *impacts = NULL;
 	struct table_notes notes;
 	json_t *params = NULL;
 	int rc = table_notes_make(s, scoring_range(c), &notes, e);
@@ -216,9 +218,11 @@ int show_doses(struct store *s, struct scoring *c, enum table_format format, boo
 	if (rc)
 		return rc;
 	notes.details = details;
-	rc = scoring_fault_params(s, &params, e);
+	rc = scoring_fault_params(s, &params, e)
+		?: application_impacts(s, scoring_range(c), &impacts, e);
 	if (!rc)
-		rc = dose_render(scoring_table(c), params, level, format, &notes, out, e);
+		rc = dose_render(scoring_table(c), impacts, params, level, format, &notes, out, e);
+	impacts_free(impacts);
 	json_decref(params);
 	table_notes_clear(&notes);
 	return rc;

@@ -7,6 +7,7 @@
 #include "harness/base/alloc.h"
 #include "harness/base/auto.h"
 #include "harness/base/jget.h"
+#include "harness/judging/application.h"
 #include "harness/table/grid.h"
 
 /* Seconds of the cell as "1:05". */
@@ -35,9 +36,29 @@ static double since_start_s(const json_t *cell, const char *key)
 	return (double)(jget_int(cell, key) - jget_int(cell, "start_ns")) / 1e9;
 }
 
-/* "cell 5: s4 was under disk-hog from 0:08 to 0:28 (ddw)" */
-static char *what_happened(const json_t *row, const json_t *cell)
+/* "; throughput 0.34 [0.20,0.46] of the controls", for each measure that is known of some cell. */
+static char *how_it_suffered(const struct impacts *impacts, long cell)
 {
+	char *text, buf[IMPACT_TEXT];
+	size_t size;
+	FILE *f = alloc_text(&text, &size);
+
+	for (int m = 0; m < IMPACT_MEASURES; m++) {
+		struct impact i = impacts_of_cell(impacts, m, cell);
+
+		if (!impacts_unknown(impacts, m))
+			fprintf(f, "; %s %s%s", impact_name(m), impact_text(i, buf),
+				i.n ? " of the controls" : "");
+	}
+	fclose(f);
+	return text;
+}
+
+/* "cell 5: s4 was under disk-hog from 0:08 to 0:28 (ddw; throughput 0.34 [0.20,0.46] of the
+ * controls)" */
+static char *what_happened(const json_t *row, const json_t *cell, const struct impacts *impacts)
+{
+	auto_free char *suffered = how_it_suffered(impacts, (long)jget_int(row, "cell"));
 	auto_free char *victims = table_words_join(jget(row, "victims"));
 	char from[32], to[32];
 
@@ -46,10 +67,10 @@ static char *what_happened(const json_t *row, const json_t *cell)
 			(long long)jget_int(row, "cell"), jget_text(row, "workload"));
 	clock_text(since_start_s(cell, "onset_ns"), from, sizeof(from));
 	clock_text(since_start_s(cell, "offset_ns"), to, sizeof(to));
-	return alloc_format("cell %lld: %s %s under %s from %s to %s (%s)",
+	return alloc_format("cell %lld: %s %s under %s from %s to %s (%s%s)",
 		(long long)jget_int(row, "cell"), victims,
 		json_array_size(jget(row, "victims")) > 1 ? "were" : "was", jget_text(row, "fault"),
-		from, to, jget_text(row, "workload"));
+		from, to, jget_text(row, "workload"), suffered);
 }
 
 /* ", 6.0 s after the onset", by the server that was indicted last; "" if the verdict does not
@@ -114,12 +135,14 @@ static const json_t *table_words_cell_of(const json_t *confirmed, const json_t *
 int table_words(struct store *s, const struct scoring *c, FILE *out, struct err *e)
 {
 	json_auto_t *confirmed = NULL;
+	struct impacts *impacts = NULL;
 	struct sheet sheet = {.f = out};
 	json_int_t before = 0;
 	auto_free char *line = NULL;
 	json_t *row;
 	size_t i;
-	int rc = store_rows(s, ROWS_CONFIRMED, 0, &confirmed, e);
+	int rc = store_rows(s, ROWS_CONFIRMED, 0, &confirmed, e)
+		?: application_impacts(s, scoring_range(c), &impacts, e);
 
 	if (rc)
 		return rc;
@@ -135,12 +158,13 @@ int table_words(struct store *s, const struct scoring *c, FILE *out, struct err 
 			sheet_words(&sheet, "%s", line);
 		line = same ? alloc_format("%s; %s", so_far, said) : NULL;
 		if (!same) {
-			auto_free char *happened = what_happened(row, cell);
+			auto_free char *happened = what_happened(row, cell, impacts);
 
 			line = alloc_format("%s: %s", happened, said);
 		}
 	}
 	if (line)
 		sheet_words(&sheet, "%s", line);
+	impacts_free(impacts);
 	return sheet_end(&sheet);
 }

@@ -98,7 +98,8 @@ void table_notes_clear(struct table_notes *n);
 
 /* ---- table_words.c ---- */
 
-/* What happened in each cell, and what was said of it, in a sentence for each detector. */
+/* What happened in each cell, how much it slowed the application (application.h), and what was said
+ * of it, in a sentence for each detector. */
 
 /* In the order of the table; null detectors are left out. 0 or a negative errno. */
 int table_words(struct store *s, const struct scoring *c, FILE *out, struct err *e);

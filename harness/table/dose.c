@@ -37,6 +37,7 @@ struct doses {
 	struct tables v;
 	double level;
 	const json_t *params;
+	const struct impacts *impacts; /* or NULL */
 	struct sweep *sweeps;
 	struct dose_column *columns; /* one per workload, then all, then wrong server */
 	size_t n, n_columns;
@@ -162,6 +163,12 @@ static void make_columns(struct doses *d)
 	}
 }
 
+/* All workloads. */
+static const struct dose_column *all_of(const struct doses *d)
+{
+	return &d->columns[d->n_columns - 2];
+}
+
 /* The cells of a column at a strength: the successes and the total. */
 struct share {
 	unsigned hits, n;
@@ -215,18 +222,67 @@ static void put_smallest(const struct doses *d, struct grid *g, size_t detector,
 			g, "%s (%s)", by_rate ? by_rate->text : "-", surely ? surely->text : "-");
 }
 
+/* ---- the application ---- */
+
+static bool is_known(const struct doses *d, enum impact_measure m)
+{
+	return d->impacts && !impacts_unknown(d->impacts, m);
+}
+
+static struct impact impact_at(
+	const struct doses *d, enum impact_measure m, size_t fault, const struct dose_column *c)
+{
+	return d->impacts ? impacts_of(d->impacts, m, d->v.names[SCORE_FAULT][fault],
+				    c == all_of(d) ? NULL : c->name)
+			  : (struct impact){.ratio = NAN, .low = NAN, .high = NAN};
+}
+
+/* The weakest strength from which on the application surely suffers; NULL: none. */
+static const struct strength *suffers_from(const struct doses *d, enum impact_measure m,
+	const struct sweep *s, const struct dose_column *c)
+{
+	const struct strength *found = NULL;
+
+	for (size_t i = s->n; i-- > 0 && impact_suffers(m, impact_at(d, m, s->list[i].fault, c));)
+		found = &s->list[i];
+	return found;
+}
+
+/* Two cells: how many, and the ratio; after the last strength, from which on it suffers. */
+static void put_impact(const struct doses *d, struct grid *g, enum impact_measure m,
+	const struct sweep *s, size_t k, const struct dose_column *c)
+{
+	const struct strength *from = k < s->n ? NULL : suffers_from(d, m, s, c);
+	char text[IMPACT_TEXT];
+	struct impact i;
+
+	if (k < s->n) {
+		i = impact_at(d, m, s->list[k].fault, c);
+		grid_count(g, i.n);
+		grid_words(g, "%s", impact_text(i, text));
+	} else {
+		grid_none(g, 1);
+		grid_words(g, "%s", from ? from->text : "-");
+	}
+}
+
+/* The first cells of a row. */
+static void put_lead(const struct doses *d, struct grid *g, const struct sweep *s, size_t k,
+	const char *last, const char *last_bold)
+{
+	const char *names[] = {s->name, s->param,
+		k < s->n                                    ? s->list[k].text
+			: d->v.out.format == TABLE_MARKDOWN ? last_bold
+							    : last};
+
+	grid_words(g, "%.50s, %.20s", s->name, s->param);
+	grid_names(g, 3, names);
+}
+
 static void put_sweep(const struct doses *d, struct grid *g, size_t detector, const struct sweep *s)
 {
-	bool markdown = d->v.out.format == TABLE_MARKDOWN;
-
 	for (size_t k = 0; k <= s->n; k++) {
-		const char *names[] = {
-			s->name, s->param, markdown ? "**found from**" : "found from"};
-
-		if (k < s->n)
-			names[2] = s->list[k].text;
-		grid_words(g, "%.50s, %.20s", s->name, s->param);
-		grid_names(g, 3, names);
+		put_lead(d, g, s, k, "found from", "**found from**");
 		for (const struct dose_column *c = d->columns; c < d->columns + d->n_columns; c++) {
 			struct share sum;
 
@@ -239,10 +295,14 @@ static void put_sweep(const struct doses *d, struct grid *g, size_t detector, co
 			grid_count(g, sum.n);
 			grid_rate(g, true, sum.hits, sum.n);
 		}
+		for (int m = 0; m < IMPACT_MEASURES; m++)
+			if (is_known(d, m))
+				put_impact(d, g, m, s, k, all_of(d));
 	}
 }
 
-static void print_detector(struct doses *d, size_t detector)
+/* The first columns of a table by strength. */
+static void add_lead(struct grid *g)
 {
 	static const struct grid_column lead[] = {{.flags = GRID_GROUP | GRID_TEXT},
 		{.head = "fault", .flags = GRID_MARKDOWN}, {.head = "by", .flags = GRID_MARKDOWN},
@@ -250,18 +310,71 @@ static void print_detector(struct doses *d, size_t detector)
 			.flags = GRID_LABEL | GRID_CUT | GRID_RIGHT,
 			.width = LABEL,
 			.indent = 2}};
+
+	GRID_COLUMNS(g, lead);
+}
+
+static void add_column(struct grid *g, const char *head)
+{
+	grid_group(g, "");
+	GRID_COLUMN(g, .head = "n", .flags = GRID_RIGHT, .gap = 1, .width = 3);
+	GRID_COLUMN(g, .head = head, .gap = 1, .width = RATE);
+}
+
+static void print_detector(struct doses *d, size_t detector)
+{
 	struct grid g = {.out = &d->v.out, .a_block = COLUMNS_A_BLOCK};
 
-	GRID_COLUMNS(&g, lead);
-	for (size_t i = 0; i < d->n_columns; i++) {
-		grid_group(&g, "");
-		GRID_COLUMN(&g, .head = "n", .flags = GRID_RIGHT, .gap = 1, .width = 3);
-		GRID_COLUMN(&g, .head = d->columns[i].head, .gap = 1, .width = RATE);
-	}
+	add_lead(&g);
+	for (size_t i = 0; i < d->n_columns; i++)
+		add_column(&g, d->columns[i].head);
+	for (int m = 0; m < IMPACT_MEASURES; m++)
+		if (is_known(d, m))
+			add_column(&g, impact_name(m));
 	for (size_t i = 0; i < d->n; i++)
 		put_sweep(d, &g, detector, &d->sweeps[i]);
 	grid_print(&g);
 	sheet_blank(&d->v.out, 0);
+}
+
+/* A measure of the application by workload. */
+static void print_application(struct doses *d, enum impact_measure m)
+{
+	struct grid g = {.out = &d->v.out, .a_block = COLUMNS_A_BLOCK};
+
+	sheet_heading(&d->v.out, "application: ", impact_name(m));
+	add_lead(&g);
+	for (const struct dose_column *c = d->columns; !c->wrong; c++)
+		add_column(&g, c->head);
+	for (const struct sweep *s = d->sweeps; s < d->sweeps + d->n; s++)
+		for (size_t k = 0; k <= s->n; k++) {
+			put_lead(d, &g, s, k, "suffers from", "**suffers from**");
+			for (const struct dose_column *c = d->columns; !c->wrong; c++)
+				put_impact(d, &g, m, s, k, c);
+		}
+	grid_print(&g);
+	sheet_blank(&d->v.out, 0);
+}
+
+static void print_applications(struct doses *d)
+{
+	for (int m = 0; m < IMPACT_MEASURES && d->impacts; m++)
+		if (is_known(d, m))
+			print_application(d, m);
+	if (is_known(d, IMPACT_THROUGHPUT) || is_known(d, IMPACT_LATENCY)) {
+		sheet_words(&d->v.out,
+			"The application during the fault over before it, divided by the same of "
+			"controls of its workload (1: no slower), with 95 %% intervals. suffers "
+			"from: the smallest strength from which on the interval is below 1 "
+			"(latency: above 1); in the detectors' tables, at the side of found from.");
+		sheet_blank(&d->v.out, 0);
+	}
+	for (int m = 0; m < IMPACT_MEASURES && d->impacts; m++)
+		if (!is_known(d, m)) {
+			sheet_words(&d->v.out, "%s of the application: unknown: %s.",
+				impact_name(m), impacts_unknown(d->impacts, m));
+			sheet_blank(&d->v.out, 0);
+		}
 }
 
 static void dose_print_page(struct doses *d)
@@ -272,6 +385,7 @@ static void dose_print_page(struct doses *d)
 		sheet_heading(&d->v.out, d->v.names[SCORE_DETECTOR][k], "");
 		print_detector(d, k);
 	}
+	print_applications(d);
 	sheet_words(&d->v.out,
 		"By strength: TP, the share of cells in which every faulty server was indicted "
 		"(right server), with exact 95 %% intervals. found from: the smallest strength "
@@ -282,11 +396,27 @@ static void dose_print_page(struct doses *d)
 	table_footer(&d->v);
 }
 
+static void put_impact_numbers(
+	const struct doses *d, struct grid *g, size_t fault, const struct dose_column *c)
+{
+	for (int m = 0; m < IMPACT_MEASURES; m++) {
+		struct impact i = impact_at(d, m, fault, c);
+
+		grid_count(g, i.n);
+		grid_number(g, i.ratio);
+		grid_number(g, i.low);
+		grid_number(g, i.high);
+	}
+}
+
 static void print_csv(struct doses *d)
 {
 	static const struct grid_column columns[] = {{"detector"}, {"fault"}, {"parameter"},
 		{"strength"}, {"value", .number = "%.17g"}, {"workload"}, {"n"},
-		{"tp", .flags = GRID_BOUNDS}, {"wrong", .flags = GRID_BOUNDS}};
+		{"tp", .flags = GRID_BOUNDS}, {"wrong", .flags = GRID_BOUNDS}, {"throughput_n"},
+		{"throughput", .number = "%.4f"}, {"throughput_low", .number = "%.4f"},
+		{"throughput_high", .number = "%.4f"}, {"latency_n"}, {"latency", .number = "%.4f"},
+		{"latency_low", .number = "%.4f"}, {"latency_high", .number = "%.4f"}};
 	struct grid g = {.out = &d->v.out};
 	size_t workloads = d->v.n[SCORE_WORKLOAD];
 
@@ -309,8 +439,30 @@ static void print_csv(struct doses *d)
 				grid_count(&g, at->n);
 				grid_rate(&g, true, at->hits, at->n);
 				grid_rate(&g, true, at->alarms, at->n);
+				put_impact_numbers(d, &g, dose->fault, &d->columns[w]);
 			}
 	grid_print(&g);
+}
+
+static json_t *impact_json_at(
+	const struct doses *d, const struct strength *s, const struct dose_column *c)
+{
+	json_t *measures = json_object();
+
+	for (int m = 0; m < IMPACT_MEASURES; m++)
+		json_object_set_new(
+			measures, impact_name(m), impact_json(impact_at(d, m, s->fault, c)));
+	return measures;
+}
+
+static json_t *application_strength_json(const struct doses *d, const struct strength *s)
+{
+	json_t *impact = json_object();
+
+	for (const struct dose_column *c = d->columns; !c->wrong; c++)
+		json_object_set_new(impact, c->name, impact_json_at(d, s, c));
+	return json_pack("{s:s, s:f, s:s, s:o}", "strength", s->text, "value", s->value, "label",
+		d->v.names[SCORE_FAULT][s->fault], "impact", impact);
 }
 
 static json_t *strength_json(const struct doses *d, size_t detector, const struct strength *s)
@@ -349,24 +501,51 @@ static json_t *sweep_json(const struct doses *d, size_t detector, const struct s
 		"strengths", strengths, "found_from", found);
 }
 
+static json_t *application_json(const struct doses *d, const struct sweep *s)
+{
+	json_t *strengths = json_array(), *from = json_object();
+
+	for (size_t i = 0; i < s->n; i++)
+		json_array_append_new(strengths, application_strength_json(d, &s->list[i]));
+	for (const struct dose_column *c = d->columns; !c->wrong; c++) {
+		json_t *measures = json_object();
+
+		for (int m = 0; m < IMPACT_MEASURES; m++)
+			json_object_set_new(
+				measures, impact_name(m), value_json(suffers_from(d, m, s, c)));
+		json_object_set_new(from, c->name, measures);
+	}
+	return json_pack("{s:s, s:s, s:o, s:o}", "fault", s->name, "parameter", s->param,
+		"strengths", strengths, "suffers_from", from);
+}
+
 static void print_json(struct doses *d)
 {
-	json_t *list = json_array();
+	json_t *list = json_array(), *application = json_array(), *unknown = json_object();
+
+	for (size_t i = 0; i < d->n && d->impacts; i++)
+		json_array_append_new(application, application_json(d, &d->sweeps[i]));
+	for (int m = 0; m < IMPACT_MEASURES && d->impacts; m++)
+		if (!is_known(d, m))
+			json_object_set_new(unknown, impact_name(m),
+				json_string(impacts_unknown(d->impacts, m)));
 
 	for (size_t k = 0; k < d->v.n[SCORE_DETECTOR]; k++)
 		for (size_t i = 0; i < d->n; i++)
 			json_array_append_new(list, sweep_json(d, k, &d->sweeps[i]));
 	sheet_json(&d->v.out,
-		json_pack("{s:s?, s:f, s:f, s:o}", "run", d->v.notes->run_id, "confidence", 0.95,
-			"level", d->level, "sweeps", list));
+		json_pack("{s:s?, s:f, s:f, s:o, s:o, s:o}", "run", d->v.notes->run_id,
+			"confidence", 0.95, "level", d->level, "sweeps", list, "application",
+			application, "unknown", unknown));
 }
 
-int dose_render(const struct score_table *t, const json_t *params, double level,
-	enum table_format format, const struct table_notes *notes, FILE *f, struct err *e)
+int dose_render(const struct score_table *t, const struct impacts *impacts, const json_t *params,
+	double level, enum table_format format, const struct table_notes *notes, FILE *f,
+	struct err *e)
 {
 	static void (*const printers[])(struct doses *) = {
 		dose_print_page, dose_print_page, print_csv, print_json};
-	struct doses d = {.level = level, .params = params};
+	struct doses d = {.level = level, .params = params, .impacts = impacts};
 	int rc;
 
 	tables_init(&d.v, t, format, notes, f);

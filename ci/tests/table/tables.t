@@ -58,8 +58,8 @@ check "a run with enough cells is not called too small" lacks 'are few' "$tmp/pl
 # In words. Cell 11 of matrix: onset at 4.26 s, offset at 16.77 s, indicted at 9 s; cell 15 is the next disk-hog.
 "$culprit" table results/corpora/matrix --words >"$tmp/words"
 words() { xargs <"$tmp/words" | grep -qF "$1"; }
-check "a cell in words: what happened, who was named, when" words "cell 11: s2 was under disk-hog from 0:04 to 0:17 (ddw): peer-threshold named s2, disk, 4.7 s after the onset cell "
-check "... who was not" words "cell 43: s3 was under disk-hog from 0:04 to 0:17 (ddr): peer-threshold named nobody: a miss cell "
+check "a cell in words: what happened, who was named, when" words "cell 11: s2 was under disk-hog from 0:04 to 0:17 (ddw; throughput 0.26 [0.21,0.32] of the controls): peer-threshold named s2, disk, 4.7 s after the onset cell "
+check "... who was not" words "cell 43: s3 was under disk-hog from 0:04 to 0:17 (ddr; throughput 1.05 [1.02,1.09] of the controls): peer-threshold named nobody: a miss cell "
 check "... and controls" words "nothing was wrong (ddw): peer-threshold named nobody, which is right cell "
 check "every scored cell is there once" [ "$(grep -c '^cell ' "$tmp/words")" = 42 ]
 printf 'return { name = "first", summary = "s", diagnose = function(run) return { { metric = "any", indicted = { run.servers[1] }, time_s = 1 } } end }' >"$tmp/first.lua"
