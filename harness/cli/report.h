@@ -45,7 +45,8 @@ uint16_t report_samples_code(double x);
  */
 
 /* The part that is shown before a cell is opened: {report, run, facts: {}, table (as culprit table
- * --format json), tally, metrics: [{name, unit, definition}], cells, attempts (of the detail,
+ * --format json), doses (as with --by strength, or null), tally, metrics: [{name, unit,
+ * definition}], cells (with a fault: with impact {measure: as in doses}), attempts (of the detail,
  * runtime_s; logs: true if they are in the run's folder), verdicts (on "any"; of the evidence,
  * severity), models}. 'verdicts': {attempt, detector, metric, verdict} of all. New reference. */
 int report_index(struct store *s, const json_t *verdicts, json_t **index, struct err *e);

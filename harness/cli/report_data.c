@@ -11,6 +11,7 @@
 #include "harness/base/auto.h"
 #include "harness/base/jget.h"
 #include "harness/cli/tables.h"
+#include "harness/judging/application.h"
 #include "harness/judging/places.h"
 
 /* Too private for a page that is passed on, or the secret that blinds detectors; both stay in
@@ -83,6 +84,33 @@ static int read_table(struct store *s, const json_t *verdicts, json_t *index, st
 	if (!rc)
 		rc = read_scores(s, c, true, index, e);
 	scoring_free(c);
+	return rc;
+}
+
+static json_t *impact_of_cell(const struct impacts *impacts, long cell)
+{
+	json_t *measures = json_object();
+
+	for (int m = 0; m < IMPACT_MEASURES; m++)
+		if (!impacts_unknown(impacts, m))
+			json_object_set_new(measures, impact_name(m),
+				impact_json(impacts_of_cell(impacts, m, cell)));
+	return measures;
+}
+
+/* How much the fault of each cell slows the application: {measures that are known of some cell}. */
+static int read_impacts(struct store *s, json_t *index, struct err *e)
+{
+	struct impacts *impacts = NULL;
+	json_t *row;
+	size_t i;
+	int rc = application_impacts(s, (struct cell_range){0}, &impacts, e);
+
+	json_array_foreach(jget(index, "cells"), i, row)
+		if (!rc && jget_text(row, "victims") && !jget_int(row, "training"))
+			json_object_set_new(row, "impact",
+				impact_of_cell(impacts, (long)jget_int(row, "number")));
+	impacts_free(impacts);
 	return rc;
 }
 
@@ -213,7 +241,7 @@ static void keep_short(const struct store *s, json_t *attempt)
 int report_index(struct store *s, const json_t *verdicts, json_t **out, struct err *e)
 {
 	static int (*const parts[])(struct store *, json_t *, struct err *) = {
-		read_tally, read_facts, read_rows, read_models};
+		read_tally, read_facts, read_rows, read_models, read_impacts};
 	json_t *index = json_pack("{s:{s:s, s:I}, s:s, s:o}", "report", "culprit_version",
 		CULPRIT_VERSION, "made_s", (json_int_t)time(NULL), "run", store_run_id(s),
 		"metrics", metric_list());

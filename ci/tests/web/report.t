@@ -416,6 +416,34 @@ check "... and drawn, a line a detector" holds 'document.querySelectorAll("#dose
 check "... and as figures" holds 'document.querySelectorAll("#doses table.matrix tbody tr").length > 2'
 check "no word on the console from it" is "$(console)" ""
 
+# ... and what they cost the application
+mkdir "$tmp/sweep"
+zcat results/runs/dose-20261121/run.db.gz >"$tmp/sweep/run.db"
+"$culprit" report "$tmp/sweep" -o "$tmp/sweep.html" >/dev/null
+"$culprit" table "$tmp/sweep" --by strength --json >"$tmp/sweep.json"
+browser_open "file://$tmp/sweep.html"
+# of_application CODE: with $s the strengths of the first fault, $i() a strength's impact on throughput over all workloads
+of_application() { perl -MJSON::PP -0777 -ne 'our $a = decode_json($_)->{application}[0]; our $s = $a->{strengths}; sub i { $_[0]{impact}{all}{throughput} } '"$1" "$tmp/sweep.json"; }
+check "the application: how much it keeps at each strength, said" is \
+	"$(browser_eval 'return document.querySelector("#doses figure [role=img]").getAttribute("aria-label").split("throughput of the application: ")[1]')" \
+	"$(of_application 'print join ", ", map { sprintf "%s %.2f [%.2f, %.2f]", $_->{strength}, i($_)->{ratio}, i($_)->{low}, i($_)->{high} } @$s')"
+check "... what it loses, drawn: between 0, at 128, and 1, at 8" is \
+	"$(browser_eval 'return document.querySelector("#doses figure .loss polyline").getAttribute("points").split(" ").map((p) => p.split(",")[1]).join(" ")')" \
+	"$(of_application 'print join " ", map { my $x = 1 - i($_)->{ratio}; sprintf "%.1f", 128 - 120 * ($x < 0 ? 0 : $x) } @$s')"
+check "... its intervals, too" is "$(browser_eval 'const l = [...document.querySelectorAll("#doses figure .loss line")][3]; return [l.y1.baseVal.value, l.y2.baseVal.value].map((y) => y.toFixed(1)).join(" ")')" \
+	"$(of_application 'printf "%.1f %.1f", 128 - 120 * (1 - i($s->[3])->{high}), 128 - 120 * (1 - i($s->[3])->{low})')"
+check "... with a key" holds 'document.querySelectorAll("#doses figure:first-of-type polyline").length === document.querySelectorAll("#doses .dose-key").length'
+check "where it suffers from, next to where detectors see" holds 'document.querySelector("#doses figure .starts").textContent' \
+	"application (throughput) from 100%; peer-robust from 100%; peer-threshold from –"
+check "latency is unknown, and why" holds 'document.querySelector("#doses").textContent.includes("latency is unknown: no requests were recorded")'
+victim=$(sqlite3 "$tmp/sweep/run.db" "SELECT number FROM cell WHERE fault = 'disk-hog' AND workload LIKE 'ddr%' AND repeat = 1")
+browser_eval "location.hash = '#cell-$victim'" >/dev/null
+check "an opened cell has its own" browser_wait "document.querySelector('#panel-$victim .facts') && document.querySelector('#panel-$victim').textContent.includes('throughput 0.37 [0.32, 0.42] of that of controls')"
+browser_cdp Emulation.setDeviceMetricsOverride '{"width":360,"height":800,"deviceScaleFactor":1,"mobile":false}' >/dev/null
+check "on a phone nothing is wider than the page" holds 'document.documentElement.scrollWidth <= innerWidth'
+browser_cdp Emulation.clearDeviceMetricsOverride '{}' >/dev/null
+check "no word on the console from it" is "$(console)" ""
+
 # Shards, one of them missing
 . ci/tests/cli/split.sh
 mkdir "$tmp/whole"

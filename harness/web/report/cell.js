@@ -119,6 +119,14 @@ function eventTable(events) {
 			{numeric: [3, 4, 5]});
 }
 
+/* Measures of the application that are known of some cell, as a line each. */
+function impactLines(impact) {
+	const lines = Object.entries(impact || {}).map(([m, i]) => el("div", null, m + " " + impactText(i) +
+		(i.ratio === null ? "" : " of that of controls, during the fault against before it")));
+
+	return lines.length ? lines : null;
+}
+
 function attemptFacts(cell, attempt, detail, samples) {
 	const window_ = faultWindow(attempt), d = detail || {};
 	const known = ["steps", "results", "runtime_s", "times", "traces", "workload_exits", "verified_on", "verified_still_on"];
@@ -130,6 +138,7 @@ function attemptFacts(cell, attempt, detail, samples) {
 		["key", attempt.key ? el("code", null, attempt.key) : null],
 		["measured", Object.keys(samples).length ? duration(attempt.seconds) : "without times of single calls"],
 		[window_ && !cell.victims.length ? "look-alike" : "fault", window_ ? windowText(window_) : cell.fault !== "none" ? "never seen to act" : "none (control)"],
+		["application", attempt === cell.confirmed && cell.victims.length ? impactLines(cell.impact) : null],
 		["traces", d.traces ? plural(Object.keys(d.traces).length, "log") +
 			(lost.length ? "; records lost on " + lost.join(", ") : ", all whole, nothing lost") : null],
 		["run time", d.runtime_s ? duration(d.runtime_s) : null],
