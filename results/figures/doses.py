@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Draws what detectors find of each fault by its strength, for every committed run of a sweep (results/runs/dose-*): NAME.svg.
+"""Draws what detectors find of each fault by its strength, and what it costs the application, for every committed run of a sweep
+(results/runs/dose-*): NAME.svg.
 
     results/figures/doses.py [FOLDER]      default: results/figures (make figures does that)
 
@@ -16,16 +17,24 @@ from svg import FAINT, GRID, PEERS, VICTIM, Figure, legend  # noqa: E402
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 NULLS = ("always-healthy", "always-same", "seeded-random")
 STYLES = ((PEERS[0], None, "dot"), (VICTIM, "7 4", "square"), (PEERS[1], "2 3", "triangle"))
+APPLICATION = FAINT
 WIDE, TALL, ACROSS = 280, 190, 3
 
 
 def sweeps_of(run):
 	program = os.path.join(ROOT, os.environ.get("OUT", "out"), "culprit")
 	text = subprocess.run([program, "table", run, "--by", "strength", "--json"], check=True, stdout=subprocess.PIPE, text=True).stdout
-	return [s for s in json.loads(text)["sweeps"] if s["detector"] not in NULLS]
+	table = json.loads(text)
+	return [s for s in table["sweeps"] if s["detector"] not in NULLS], table["application"]
 
 
-def panel(f, left, top, fault, sweeps):
+def lost(strength):
+	"""What the application loses of its throughput: (low, value, high), None where it is not known."""
+	impact = strength["impact"]["all"]["throughput"]
+	return tuple(None if impact[key] is None else min(1, max(0, 1 - impact[key])) for key in ("high", "ratio", "low"))
+
+
+def panel(f, left, top, fault, sweeps, application):
 	right, bottom = left + WIDE - 70, top + TALL - 70
 	strengths = [d["strength"] for d in sweeps[0]["strengths"]]
 	step = (right - left) / len(strengths)
@@ -37,6 +46,11 @@ def panel(f, left, top, fault, sweeps):
 	f.line([(left, top), (left, bottom), (right, bottom)], FAINT)
 	for i, words in enumerate(strengths):
 		f.text(left + step * (i + 0.5), bottom + 18, words, "middle", 13)
+	losses = [(left + step * (i + 0.5) + (len(sweeps) + 1) / 2 * 9, lost(d)) for i, d in enumerate(application["strengths"])]
+	for x, (low, _, high) in losses:
+		if low is not None:
+			f.line([(x, bottom - (bottom - top) * low), (x, bottom - (bottom - top) * high)], APPLICATION, 1.2)
+	f.line([(x, bottom - (bottom - top) * v) for x, (_, v, _) in losses if v is not None], APPLICATION, 3.5)
 	for k, sweep in enumerate(sweeps):
 		colour, dash, shape = STYLES[k % len(STYLES)]
 		points = []
@@ -52,18 +66,24 @@ def panel(f, left, top, fault, sweeps):
 
 
 def draw(run, folder):
-	sweeps = sweeps_of(run)
+	sweeps, applications = sweeps_of(run)
 	faults = list(dict.fromkeys("%s, by %s" % (s["fault"], s["parameter"]) for s in sweeps))
 	detectors = list(dict.fromkeys(s["detector"] for s in sweeps))
 	rows = (len(faults) + ACROSS - 1) // ACROSS
 	said = ". ".join("%s %s: %s" % (s["detector"], s["fault"], ", ".join("%d of %d at %s" % (d["scores"]["all"]["tp"]["count"],
 		d["scores"]["all"]["n"], d["strength"]) for d in s["strengths"])) for s in sweeps)
-	f = Figure(40 + WIDE * min(ACROSS, len(faults)), 40 + TALL * rows, "Share of faulty servers found, by the fault's strength", said)
+	said += ". Throughput of the application against controls: " + "; ".join("%s: %s" % (a["fault"], ", ".join("%.2f at %s" % (
+		d["impact"]["all"]["throughput"]["ratio"], d["strength"]) for d in a["strengths"] if d["impact"]["all"]["throughput"]["ratio"] is not None))
+		for a in applications)
+	f = Figure(40 + WIDE * min(ACROSS, len(faults)), 40 + TALL * rows,
+		"Share of faulty servers found, and of the application's throughput lost, by the fault's strength", said)
 	legend(f, 20, 24, [(d, lambda x, y, st=STYLES[k % len(STYLES)]: (f.line([(x, y), (x + 26, y)], st[0], 2, st[1]),
-		f.mark(x + 13, y, st[2], st[0], 4))) for k, d in enumerate(detectors)])
+		f.mark(x + 13, y, st[2], st[0], 4))) for k, d in enumerate(detectors)] +
+		[("application: throughput lost", lambda x, y: f.line([(x, y), (x + 26, y)], APPLICATION, 3.5))])
 	for i, fault in enumerate(faults):
 		mine = [s for s in sweeps if "%s, by %s" % (s["fault"], s["parameter"]) == fault]
-		panel(f, 60 + WIDE * (i % ACROSS), 74 + TALL * (i // ACROSS), fault, mine)
+		costs = next(a for a in applications if "%s, by %s" % (a["fault"], a["parameter"]) == fault)
+		panel(f, 60 + WIDE * (i % ACROSS), 74 + TALL * (i // ACROSS), fault, mine, costs)
 	f.save(os.path.join(folder, os.path.basename(run) + ".svg"))
 
 
