@@ -377,6 +377,7 @@ function LabNode:wait(seconds, what, fn) end
 ---@field max? string|number
 ---@field integer? boolean
 ---@field choices? string  of a string: "all|servers|clients"; default: any
+---@field at_most? string  of a number: another parameter, which it may not exceed
 ---@field help string
 
 ---@class culprit.Command

@@ -39,6 +39,7 @@ struct param {
 	enum unit unit;
 	bool integer;
 	char *choices; /* of a string: "all|some"; NULL: any */
+	char *at_most; /* another parameter, which may not be smaller; NULL: none */
 	double min, max;
 	struct value {
 		double number;
@@ -209,6 +210,7 @@ static int library_declare(
 		{"max", LUAX_ANY},
 		{"integer", LUAX_BOOLEAN, .out = &p->integer},
 		{"choices", LUAX_STRING, .out = &p->choices},
+		{"at_most", LUAX_STRING, .out = &p->at_most},
 		{"help", LUAX_STRING, .required = true},
 		{NULL},
 	};
@@ -243,6 +245,7 @@ static int library_declare(
 		{"unit", LUAX_ANY},
 		{"integer", LUAX_ANY},
 		{"choices", LUAX_ANY},
+		{"at_most", LUAX_ANY},
 		{"help", LUAX_ANY},
 		{NULL},
 	};
@@ -303,6 +306,25 @@ static void print_change(FILE *f, const struct param *p)
 				: unit_format(p->unit, p->value.number, number, sizeof(number)));
 }
 
+/* A parameter that may not exceed another one does not. */
+static int check_at_most(const struct param *p, const struct param *params, size_t n,
+	const struct luax_source *src, const char *what, struct err *e)
+{
+	size_t i = 0;
+
+	if (!p->at_most)
+		return 0;
+	while (i < n && strcmp(params[i].name, p->at_most))
+		i++;
+	if (i == n)
+		return luax_complain(src, p->name, e, "%s: 'at_most' of '%s': there is no '%s'",
+			what, p->name, p->at_most);
+	if (p->value.number > params[i].value.number)
+		return luax_complain(src, p->name, e, "%s: '%s' must be at most '%s'", what,
+			p->name, p->at_most);
+	return 0;
+}
+
 static int override(lua_State *L, int given, const struct luax_source *src, const char *what,
 	const struct luax_field *reserved, struct param *params, size_t n, struct err *e)
 {
@@ -329,6 +351,8 @@ static int override(lua_State *L, int given, const struct luax_source *src, cons
 			rc = luax_complain(src, params[i].name, e,
 				"%s: '%s' must be one of %s, not '%s'", what, params[i].name,
 				params[i].choices, params[i].value.text);
+	for (size_t i = 0; i < n && !rc; i++)
+		rc = check_at_most(&params[i], params, n, src, what, e);
 	for (size_t i = 0; i < n && !rc; i++)
 		if (params[i].integer && params[i].value.number != floor(params[i].value.number))
 			rc = luax_complain(src, params[i].name, e,
@@ -358,6 +382,7 @@ int library_params(lua_State *L, int definition, const struct luax_source *own, 
 		free(list[i].value.text);
 		free(list[i].fallback.text);
 		free(list[i].choices);
+		free(list[i].at_most);
 	}
 	fclose(f);
 	if (!rc && changes) {
