@@ -45,7 +45,8 @@ const struct packets_backend *packets_backend_find(const char *name)
 	return NULL;
 }
 
-int packets_check(const char *forced, const struct packets_backend **backend, struct err *e)
+int packets_check(
+	const char *forced, bool queue, const struct packets_backend **backend, struct err *e)
 {
 	struct err why[2];
 
@@ -53,13 +54,13 @@ int packets_check(const char *forced, const struct packets_backend **backend, st
 		return err_set(e, -EINVAL,
 			"there is no backend '%s'; there are nftables and iptables", forced);
 	if (geteuid() != 0)
-		return err_set(e, -EPERM, "dropping packets needs root");
+		return err_set(e, -EPERM, "dropping or queueing packets needs root");
 	for (size_t i = 0; i < 2; i++) {
 		int rc;
 
 		if (forced && strcmp(forced, backends[i]->name))
 			continue;
-		rc = backends[i]->check(&why[i]);
+		rc = backends[i]->check(queue, &why[i]);
 		if (!rc) {
 			*backend = backends[i];
 			return 0;

@@ -1,6 +1,7 @@
 /*
  * The packets primitive: drops a share of the packets that come in or go out, at random, and counts
- * them (Kasick et al. 2009, section 5: packet loss of 5 %).
+ * them (Kasick et al. 2009, section 5: packet loss of 5 %). Or it hands them to a queue (NFQUEUE),
+ * where a program delays them (delay.h); they pass while no program listens there.
  *
  * It has its own table in nftables, made and removed in one transaction over netlink. Where
  * the kernel lacks nf_tables or its random numbers, its own chain in iptables (match
@@ -28,6 +29,7 @@ int packets_address_parse(const char *text, struct packets_address *a, struct er
 
 struct packets_spec {
 	double percent;                     /* 0 < percent <= 100, in steps of 0.0001 */
+	uint16_t queue;                     /* hands them to this one; 0: drops them */
 	bool out;                           /* sent packets instead of received ones */
 	const struct packets_address *from; /* n_from == 0: any source */
 	size_t n_from;
@@ -36,14 +38,15 @@ struct packets_spec {
 };
 
 struct packets_counters {
-	uint64_t seen, dropped; /* packets that matched the addresses; of these, dropped */
+	uint64_t seen, dropped; /* that matched the addresses; of these, dropped or queued */
 	uint64_t seen_bytes, dropped_bytes;
 };
 
 /* nftables or iptables. 'table' is the name of the table or chain. */
 struct packets_backend {
 	const char *name;
-	int (*check)(struct err *e); /* can this node do it? Changes nothing */
+	/* Can this node drop packets, or queue them? Changes nothing. */
+	int (*check)(bool queue, struct err *e);
 	int (*drop)(const struct packets_spec *s, const char *table, struct err *e);
 	int (*read)(const char *table, struct packets_counters *c, struct err *e);
 	int (*has)(const char *table, bool *has, struct err *e);
@@ -52,7 +55,8 @@ struct packets_backend {
 
 /* Finds the backend that this node can use, and changes nothing. -EPERM: not root; -EOPNOTSUPP:
  * neither works. 'forced' is the name of a backend, or NULL. */
-int packets_check(const char *forced, const struct packets_backend **backend, struct err *e);
+int packets_check(
+	const char *forced, bool queue, const struct packets_backend **backend, struct err *e);
 
 /* NULL if there is none of this name. */
 const struct packets_backend *packets_backend_find(const char *name);

@@ -13,6 +13,7 @@
 
 #include "faults/primitives/packets_impl.h"
 #include "faults/primitives/procfs.h"
+#include "harness/base/file.h"
 #include "harness/base/proc.h"
 
 #define TIMEOUT_S 10
@@ -65,9 +66,17 @@ static int check_version(size_t v, void *ctx, struct err *e)
 	return iptables(v, &output, e, "-S INPUT");
 }
 
-static int iptables_check(struct err *e)
+static int iptables_check(bool queue, struct err *e)
 {
-	return each_version(check_version, NULL, e);
+	auto_free char *targets = NULL;
+	int rc = each_version(check_version, NULL, e);
+
+	/* The list begins with the first command; a module that is not loaded yet is missing. */
+	if (!rc && queue && !file_read("/proc/net/ip_tables_targets", &targets, NULL, NULL) &&
+		!strstr(targets, "NFQUEUE\n"))
+		rc = err_set(e, -EOPNOTSUPP,
+			"iptables has no target NFQUEUE: load it with 'modprobe xt_NFQUEUE'");
+	return rc;
 }
 
 struct iptables_drop {
@@ -93,17 +102,19 @@ static int jump(void *ctx, const struct packets_address *from, const struct pack
 static int drop_version(size_t v, void *ctx, struct err *e)
 {
 	struct iptables_drop *d = ctx;
-	char chance[64] = "";
+	char chance[64] = "", act[64] = "DROP";
 
 	d->version = v;
 	d->e = e;
 	if (d->spec->percent < 100)
 		snprintf(chance, sizeof(chance), "-m statistic --mode random --probability %.8f",
 			d->spec->percent / 100);
+	if (d->spec->queue)
+		snprintf(act, sizeof(act), "NFQUEUE --queue-num %d --queue-bypass", d->spec->queue);
 	return iptables(v, NULL, e, "-N %s", d->chain) ?:
 		iptables(v, NULL, e, "-A %s -m comment --comment culprit-seen", d->chain) ?:
-		iptables(v, NULL, e, "-A %s %s -m comment --comment culprit-dropped -j DROP",
-			d->chain, chance) ?:
+		iptables(v, NULL, e, "-A %s %s -m comment --comment culprit-dropped -j %s",
+			d->chain, chance, act) ?:
 		packets_each_pair(d->spec, jump, d);
 }
 

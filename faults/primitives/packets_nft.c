@@ -24,6 +24,8 @@
 #include <linux/netfilter.h>
 #include <linux/netfilter/nf_tables.h>
 #include <linux/netfilter/nfnetlink.h>
+#include <linux/netfilter/x_tables.h>
+#include <linux/netfilter/xt_NFQUEUE.h>
 #include <math.h>
 #include <net/if_arp.h>
 #include <stddef.h>
@@ -46,6 +48,7 @@ struct nft_batch {
 	size_t used, room;
 	uint32_t seq, wanted;    /* wanted: how many answers */
 	struct nftnl_rule *rule; /* between rule_begin and rule_end */
+	bool xt;                 /* queues by the target of iptables */
 	int rc;
 };
 
@@ -185,9 +188,40 @@ static void put_verdict(struct nft_batch *b, int verdict, const char *chain)
 	rule_end(b);
 }
 
-static void put_loss_rules(struct nft_batch *b, double percent)
+/* The kernel reads the target's argument as struct xt_NFQ_info_v3, aligned. */
+static void put_queue_xt(struct nft_batch *b, uint16_t queue)
 {
-	uint32_t threshold = (uint32_t)llround(percent * SCALE / 100);
+	struct nftnl_expr *x = EXPR(b, "target", {NFTNL_EXPR_TG_REV, 3});
+	const struct xt_NFQ_info_v3 info = {
+		.queuenum = queue, .queues_total = 1, .flags = NFQ_FLAG_BYPASS};
+	void *own = x ? calloc(1, XT_ALIGN(sizeof(info))) : NULL;
+
+	if (!batch_ok(b, own))
+		return;
+	memcpy(own, &info, sizeof(info));
+	nftnl_expr_set_str(x, NFTNL_EXPR_TG_NAME, "NFQUEUE");
+	/* The expression frees it. */
+	nftnl_expr_set(x, NFTNL_EXPR_TG_INFO, own, XT_ALIGN(sizeof(info)));
+}
+
+/* Ends the rule: packets go into the queue, or pass while no program listens there. */
+static void put_queue(struct nft_batch *b, uint16_t queue)
+{
+	struct nftnl_expr *x = b->xt ? NULL : EXPR(b, "queue", {0});
+
+	if (b->xt)
+		put_queue_xt(b, queue);
+	if (x) {
+		nftnl_expr_set_u16(x, NFTNL_EXPR_QUEUE_NUM, queue);
+		nftnl_expr_set_u16(x, NFTNL_EXPR_QUEUE_TOTAL, 1);
+		nftnl_expr_set_u16(x, NFTNL_EXPR_QUEUE_FLAGS, NFT_QUEUE_FLAG_BYPASS);
+	}
+	rule_end(b);
+}
+
+static void put_loss_rules(struct nft_batch *b, const struct packets_spec *s)
+{
+	uint32_t threshold = (uint32_t)llround(s->percent * SCALE / 100);
 	uint32_t limit = htonl(threshold ? threshold : 1);
 
 	rule_begin(b, CHAIN_LOSS);
@@ -206,7 +240,10 @@ static void put_loss_rules(struct nft_batch *b, double percent)
 		put_cmp(b, NFT_CMP_LT, &limit, sizeof(limit));
 	}
 	EXPR(b, "counter", {0});
-	put_verdict(b, NF_DROP, NULL);
+	if (s->queue)
+		put_queue(b, s->queue);
+	else
+		put_verdict(b, NF_DROP, NULL);
 }
 
 static int put_jump(
@@ -297,15 +334,16 @@ static int batch_send(struct nft_batch *b, struct err *e)
 	return rc ? err_errno(e, rc, "nftables refuses the table '%s'", b->table) : 0;
 }
 
-static int make_table(const struct packets_spec *s, const char *table, bool commit, struct err *e)
+static int send_table(
+	const struct packets_spec *s, const char *table, bool commit, bool xt, struct err *e)
 {
-	struct nft_batch b = {.table = table, .seq = (uint32_t)time(NULL)};
+	struct nft_batch b = {.table = table, .seq = (uint32_t)time(NULL), .xt = xt};
 
 	batch_mark(&b, nftnl_batch_begin);
 	packets_nft_put_table(&b, NFT_MSG_NEWTABLE, NLM_F_CREATE | NLM_F_EXCL);
 	put_chain(&b, CHAIN_LOSS, -1);
 	put_chain(&b, CHAIN_HOOK, s->out ? NF_INET_LOCAL_OUT : NF_INET_LOCAL_IN);
-	put_loss_rules(&b, s->percent);
+	put_loss_rules(&b, s);
 	put_hook_rules(&b, s);
 	/* The kernel checks a batch without an end, and then drops it. */
 	if (commit)
@@ -313,9 +351,25 @@ static int make_table(const struct packets_spec *s, const char *table, bool comm
 	return batch_send(&b, e);
 }
 
-static int nft_check(struct err *e)
+/* Kernels without nft_queue (CONFIG_NFT_QUEUE) may have the target of iptables, which nftables also
+ * takes. */
+static int make_table(const struct packets_spec *s, const char *table, bool commit, struct err *e)
 {
-	const struct packets_spec probe = {.percent = 1};
+	int rc = send_table(s, table, commit, false, e);
+
+	if (rc != -ENOENT || !s->queue)
+		return rc;
+	rc = send_table(s, table, commit, true, e);
+	return rc == -ENOENT
+		? err_set(e, -EOPNOTSUPP,
+			  "nftables cannot queue packets: the kernel has neither nft_queue nor "
+			  "nft_compat with xt_NFQUEUE")
+		: rc;
+}
+
+static int nft_check(bool queue, struct err *e)
+{
+	const struct packets_spec probe = {.percent = 1, .queue = queue};
 
 	return make_table(&probe, "culprit_probe", false, e);
 }
@@ -441,7 +495,7 @@ static int on_rule(const struct nlmsghdr *nlh, void *data)
 	auto_of(rule) struct nftnl_rule *r = nftnl_rule_alloc();
 	auto_of(iter) struct nftnl_expr_iter *iter = NULL;
 	struct nftnl_expr *x;
-	bool drops = false;
+	bool acts = false;
 	uint64_t packets = 0, bytes = 0;
 
 	if (!r || nftnl_rule_nlmsg_parse(nlh, r) < 0 ||
@@ -457,10 +511,11 @@ static int on_rule(const struct nlmsghdr *nlh, void *data)
 			bytes = nftnl_expr_get_u64(x, NFTNL_EXPR_CTR_BYTES);
 			reading->found++;
 		}
-		drops = drops || !strcmp(name, "immediate");
+		acts = acts || !strcmp(name, "immediate") || !strcmp(name, "queue") ||
+			!strcmp(name, "target");
 	}
-	*(drops ? &reading->c.dropped : &reading->c.seen) = packets;
-	*(drops ? &reading->c.dropped_bytes : &reading->c.seen_bytes) = bytes;
+	*(acts ? &reading->c.dropped : &reading->c.seen) = packets;
+	*(acts ? &reading->c.dropped_bytes : &reading->c.seen_bytes) = bytes;
 	return MNL_CB_OK;
 }
 

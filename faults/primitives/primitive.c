@@ -9,6 +9,7 @@ static const struct primitive *const primitives[] = {
 	&disk_errors_primitive,
 	&limits_primitive,
 	&packets_primitive,
+	&delay_primitive,
 	&process_primitive,
 	&signal_primitive,
 	&pauses_primitive,

@@ -37,6 +37,7 @@ int primitive_revert(
 extern const struct primitive command_primitive;
 extern const struct primitive process_primitive;
 extern const struct primitive packets_primitive;
+extern const struct primitive delay_primitive;
 extern const struct primitive limits_primitive;
 extern const struct primitive signal_primitive;
 extern const struct primitive pauses_primitive;

@@ -279,7 +279,7 @@ int ops_packets_able(const struct agent *a, const json_t *args, struct err *why)
 	auto_free struct packets_address *from = NULL, *to = NULL;
 	const struct packets_backend *backend;
 	struct packets_spec s = {0};
-	int rc = packets_check(a->packets_backend, &backend, why)
+	int rc = packets_check(a->packets_backend, false, &backend, why)
 		?: args ? read_packets(args, &from, &to, &s, why)
 			: 0;
 
@@ -293,7 +293,7 @@ int op_packets_drop(struct agent *a, json_t *id, json_t *args, struct err *e)
 	struct packets_spec s = {0};
 	struct handle *h;
 	int rc = read_packets(args, &from, &to, &s, e)
-			?: packets_check(a->packets_backend, &backend, e)
+			?: packets_check(a->packets_backend, false, &backend, e)
 			?: handle_new(a, HANDLE_PACKETS, &h, e);
 
 	rc = rc

@@ -250,7 +250,7 @@ static void loss_shows_at_both_ends(void **state)
 	struct err e;
 
 	(void)state;
-	if (packets_check(NULL, &backend, &e)) {
+	if (packets_check(NULL, false, &backend, &e)) {
 		print_message("%s\n", e.text);
 		skip();
 	}

@@ -16,9 +16,11 @@ int main(void)
 #include "ci/tests/agent/failing_target.h"
 
 #include "faults/primitives/command.h"
+#include "faults/primitives/delay.h"
 #include "faults/primitives/disk.h"
 #include "faults/primitives/group.h"
 #include "faults/primitives/limits.h"
+#include "faults/primitives/procfs.h"
 #include "faults/primitives/signal.h"
 #include "harness/base/cgroup.h"
 
@@ -45,7 +47,7 @@ static int drop(json_t **inverse, struct err *e)
 {
 	const struct packets_spec spec = {.percent = 5};
 	const struct packets_backend *backend;
-	int rc = packets_check("nftables", &backend, e);
+	int rc = packets_check("nftables", false, &backend, e);
 
 	if (rc)
 		return rc;
@@ -210,6 +212,33 @@ static void undo(const char *name, const json_t *inverse)
 	reap();
 }
 
+/* A queue, a program, which serves none here, and a rule. */
+static int slow_down(json_t **inverse, struct err *e)
+{
+	const struct delay_spec slow = {.latency_s = 1};
+	const struct packets_backend *backend;
+	struct packets_spec spec = {.percent = 100};
+	json_t *rule = NULL;
+	int fd = -1,
+	    rc = packets_check("nftables", true, &backend, e)
+		?: delay_open(&slow, &spec.queue, &fd, e);
+
+	if (!rc && !(rule = packets_inverse(backend, "0123456789abcdef", "q1")))
+		rc = -ENOMEM;
+	rc = rc ?: start(inverse, e);
+	/* The agent has no record of it then, and ends the program at its gate. */
+	if (*inverse && json_object_update(*inverse, rule)) {
+		undo("process", *inverse);
+		json_decref(*inverse);
+		*inverse = NULL;
+		rc = -ENOMEM;
+	}
+	rc = rc ?: packets_drop(&spec, *inverse, e);
+	json_decref(rule);
+	fd_close(fd);
+	return rc;
+}
+
 static void try_all(const char *name, act_fn act)
 {
 	char *before = everything();
@@ -283,9 +312,19 @@ static void packets(void **unused)
 	const struct packets_backend *backend;
 
 	(void)unused;
-	if (packets_check("nftables", &backend, NULL))
+	if (packets_check("nftables", false, &backend, NULL))
 		skip();
 	try_all("packets", drop);
+}
+
+static void delay(void **unused)
+{
+	const struct packets_backend *backend;
+
+	(void)unused;
+	if (packets_check("nftables", true, &backend, NULL))
+		skip();
+	try_all("delay", slow_down);
 }
 
 static void disk(void **unused)
@@ -327,6 +366,7 @@ static int tests(void)
 		cmocka_unit_test(pauses),
 		cmocka_unit_test(group),
 		cmocka_unit_test(packets),
+		cmocka_unit_test(delay),
 		cmocka_unit_test(disk),
 		cmocka_unit_test(process),
 		cmocka_unit_test(command),
