@@ -21,6 +21,10 @@ struct child_spec {
 
 int child_open_pipe(struct child_spec *s, struct err *e);
 void child_spec_clear(struct child_spec *s);
+static inline void auto_child_spec_(struct child_spec *s)
+{
+	child_spec_clear(s);
+}
 
 /* Forks, records, releases. On failure nothing runs, and the handle stays the caller's to free. */
 int child_start(struct agent *a, struct handle *h, struct child_spec *s, struct err *e);

@@ -22,6 +22,7 @@ static const struct {
 	[HANDLE_RUN] = {'r', "run", "process"},
 	[HANDLE_TRACE] = {'t', "trace", "process"},
 	[HANDLE_PACKETS] = {'d', "packet drop", "packets"},
+	[HANDLE_DELAY] = {'q', "packet delay", "delay"},
 	[HANDLE_COMMAND] = {'c', "command", "command"},
 	[HANDLE_LIMIT] = {'l', "limit", "limits"},
 	[HANDLE_STOP] = {'s', "stop", "signal"},

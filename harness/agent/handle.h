@@ -27,6 +27,7 @@ enum handle_kind {
 	HANDLE_RUN,
 	HANDLE_TRACE,
 	HANDLE_PACKETS,
+	HANDLE_DELAY, /* a rule and a program that holds packets back */
 	HANDLE_COMMAND,
 	HANDLE_LIMIT,
 	HANDLE_STOP,

@@ -23,6 +23,7 @@ static const struct {
 	{"memory", memory_main, "hold memory"},
 	{"read", read_main, "read a disk again and again"},
 	{"pause", pause_main, "stop servers again and again (started by signal.pause)"},
+	{"delay", delay_main, "hold packets back (started by packets.delay)"},
 	{"standby", standby_program_main, "undo what a killed session leaves (a unit of systemd)"},
 	{"throttled", throttled_main, "run a command whose calls on files a supervisor delays"},
 	{"replay", replay_main, "do again what a captured application did to its files"},

@@ -1,5 +1,5 @@
 /*
- * Acts that take a moment: packets.drop, limits.set, group.limit, signal.stop, command
+ * Acts that take a moment: packets.*, limits.set, group.limit, signal.stop, command
  * (ops_process.c has signal.pause, which starts a program). Each records its inverse
  * (handle_record), acts, and says how that went (handle_acted).
  */
@@ -10,14 +10,16 @@
 #include <sys/socket.h>
 
 #include "faults/primitives/command.h"
+#include "faults/primitives/delay.h"
 #include "faults/primitives/group.h"
 #include "faults/primitives/limits.h"
 #include "faults/primitives/packets.h"
 #include "faults/primitives/signal.h"
-#include "harness/agent/handle.h"
+#include "harness/agent/child.h"
 #include "harness/agent/ops.h"
 
 #define COMMAND_UNDO_S 30
+#define DELAY_GRACE_S 2 /* for the program to let pass what waits */
 
 /* ---- on processes that the agent did not start ---- */
 
@@ -235,7 +237,7 @@ static bool families_meet(const struct packets_spec *s)
 }
 
 /* All packets of the host that the session's SSH connection comes from: the fault would end its own
- * session. Where they are not named, or fewer, TCP or the guard's lease has to cope. */
+ * session, or slow it. Where they are not named, or fewer, TCP or the guard's lease has to cope. */
 static int check_session(const struct packets_spec *s, struct err *e)
 {
 	const struct packets_address *list = s->out ? s->to : s->from;
@@ -251,8 +253,8 @@ static int check_session(const struct packets_spec *s, struct err *e)
 		if (list[i].family == peer.family &&
 			!memcmp(list[i].bytes, peer.bytes, peer.family == AF_INET ? 4 : 16))
 			return err_set(e, -EADDRINUSE,
-				"culprit's own SSH session comes from %s: to drop all packets of "
-				"that host would cut it off",
+				"culprit's own SSH session comes from %s: to drop or delay all "
+				"packets of that host would cut it off or slow it",
 				list[i].text);
 	return 0;
 }
@@ -265,7 +267,7 @@ static int read_packets(const json_t *args, struct packets_address **from,
 	int rc = parse_addresses(jget(args, "from"), from, &s->n_from, e)
 		?: parse_addresses(jget(args, "to"), to, &s->n_to, e);
 
-	s->percent = arg_number(args, "percent", 0);
+	s->percent = arg_number(args, "percent", 100);
 	s->out = direction && !strcmp(direction, "out");
 	s->from = *from;
 	s->to = *to;
@@ -274,15 +276,42 @@ static int read_packets(const json_t *args, struct packets_address **from,
 	return rc ?: check_session(s, e);
 }
 
-int ops_packets_able(const struct agent *a, const json_t *args, struct err *why)
+static int read_delay(const json_t *args, struct delay_spec *d, struct err *e)
+{
+	d->latency_s = arg_number(args, "latency_s", 0);
+	d->jitter_s = arg_number(args, "jitter_s", 0);
+	d->rate = arg_number(args, "rate", 0);
+	d->buffer_s = arg_number(args, "buffer_s", 0.05);
+	if (d->latency_s <= 0 && d->rate <= 0)
+		return err_set(e, -EINVAL, "packets.delay needs 'latency_s' or 'rate'");
+	if (d->jitter_s > d->latency_s)
+		return err_set(e, -EINVAL, "jitter_s must be at most latency_s, %g s, not %g s",
+			d->latency_s, d->jitter_s);
+	return 0;
+}
+
+/* Has the kernel queues that a program can serve? */
+static int check_queue(struct err *why)
+{
+	const struct delay_spec any = {.latency_s = 1};
+	uint16_t queue;
+	auto_fd int fd = -1;
+
+	return delay_open(&any, &queue, &fd, why);
+}
+
+int ops_packets_able(const struct agent *a, const json_t *args, bool delay, struct err *why)
 {
 	auto_free struct packets_address *from = NULL, *to = NULL;
 	const struct packets_backend *backend;
 	struct packets_spec s = {0};
-	int rc = packets_check(a->packets_backend, false, &backend, why)
-		?: args ? read_packets(args, &from, &to, &s, why)
-			: 0;
+	struct delay_spec d;
+	int rc = packets_check(a->packets_backend, delay, &backend, why);
 
+	if (!rc && delay)
+		rc = check_queue(why) ?: args ? read_delay(args, &d, why) : 0;
+	if (!rc && args)
+		rc = read_packets(args, &from, &to, &s, why);
 	return rc ?: err_set(why, 0, "%s", backend->name);
 }
 
@@ -302,6 +331,61 @@ int op_packets_drop(struct agent *a, json_t *id, json_t *args, struct err *e)
 	return rc
 		?: handle_acted(a, id, h, packets_drop(&s, h->inverse, e),
 			   json_pack("{s:s}", "backend", backend->name));
+}
+
+/* What 'culprit-agent delay' is to do; NULL: no memory. */
+static char *delay_order(const struct delay_spec *d, uint16_t queue)
+{
+	auto_json json_t *order = json_pack("{s:i, s:f, s:f, s:f, s:f}", "queue", queue,
+		"latency_s", d->latency_s, "jitter_s", d->jitter_s, "rate", d->rate, "buffer_s",
+		d->buffer_s);
+
+	return order ? json_dumps(order, JSON_COMPACT) : NULL;
+}
+
+/* The program before the rule, so that no packet waits for it. */
+int op_packets_delay(struct agent *a, json_t *id, json_t *args, struct err *e)
+{
+	auto_of(child_spec) struct child_spec c = {
+		CHILD_SPEC_INIT, .p.grace_s = DELAY_GRACE_S, .max_s = arg_number(args, "max_s", 0)};
+	auto_free struct packets_address *from = NULL, *to = NULL;
+	auto_free char *order = NULL;
+	auto_json json_t *rule = NULL;
+	const struct packets_backend *backend;
+	struct packets_spec s = {0};
+	struct delay_spec d;
+	struct handle *h;
+	int rc = read_delay(args, &d, e) ?: read_packets(args, &from, &to, &s, e)
+			?: packets_check(a->packets_backend, true, &backend, e)
+			?: handle_new(a, HANDLE_DELAY, &h, e)
+			?: delay_open(&d, &s.queue, &c.p.in, e);
+
+	if (rc)
+		return rc;
+	c.also = rule = packets_inverse(backend, a->session, h->name);
+	order = delay_order(&d, s.queue);
+	if (!rule || !order)
+		return err_errno(e, -ENOMEM, "cannot delay packets");
+	rc = ops_start_acting(a, h, &c, "delay", order, e);
+	return rc
+		?: handle_acted(a, id, h, packets_drop(&s, h->inverse, e),
+			   json_pack("{s:s}", "backend", backend->name));
+}
+
+int op_packets_delays(struct agent *a, json_t *id, json_t *args, struct err *e)
+{
+	struct handle *h;
+	json_t *done;
+	int rc = handle_get(a, args, HANDLE_DELAY, &h, e) ?: ops_acting_done(a, h, &done, e);
+
+	if (rc)
+		return rc;
+	done = done
+		?: json_pack("{s:f, s:i, s:i, s:f, s:i}", "seconds", 0.0, "packets", 0, "bytes", 0,
+			   "waited_s", 0.0, "dropped", 0);
+	json_object_set_new(done, "running", json_boolean(!h->ended));
+	agent_answer(a, id, done);
+	return 0;
 }
 
 int op_packets_counters(struct agent *a, json_t *id, json_t *args, struct err *e)

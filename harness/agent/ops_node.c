@@ -139,7 +139,7 @@ static int check_with(const char *what, const json_t *with, struct err *e)
 		return 0;
 	if (!op ||
 		!(op->restarts || begins(what, "disk.") || !strcmp(what, "packets.drop") ||
-			!strcmp(what, "group.limit")))
+			!strcmp(what, "packets.delay") || !strcmp(what, "group.limit")))
 		return err_set(e, -EINVAL, "'%s' is not checked with arguments", what);
 	return operation_check(op, with, e);
 }
@@ -158,15 +158,16 @@ int op_check(struct agent *a, json_t *id, json_t *args, struct err *e)
 	if (begins(what, "disk.") && with) {
 		rc = ops_disk_able(a, with, &why);
 	} else if (begins(what, "packets.")) {
-		rc = ops_packets_able(a, with, &why);
+		rc = ops_packets_able(a, with, !strcmp(what, "packets.delay"), &why);
 	} else if (begins(what, "trace.") || begins(what, "limits.") || begins(what, "signal.") ||
 		begins(what, "group.") || begins(what, "service.") || begins(what, "fs.")) {
 		rc = check_act(a, what, args, &why);
 	} else if (strcmp(what, "run") && !begins(what, "process.")) {
 		return err_set(e, -EINVAL,
-			"cannot check '%s'; packets.drop, process.start, limits.set, signal.stop, "
-			"signal.pause, group.limit, service.restart, fs.readonly, trace.TRACER and "
-			"run can be checked, and disk.degrade and disk.fail with their arguments",
+			"cannot check '%s'; packets.drop, packets.delay, process.start, "
+			"limits.set, signal.stop, signal.pause, group.limit, service.restart, "
+			"fs.readonly, trace.TRACER and run can be checked, and disk.degrade and "
+			"disk.fail with their arguments",
 			what);
 	}
 	agent_answer(a, id, able(rc, &why));

@@ -1,4 +1,5 @@
-/* Operations that start programs and stop them: run, process.*, trace.*, signal.pause. */
+/* Operations that start programs and stop them: run, process.*, trace.*, signal.pause; and what
+ * packets.delay (ops_acts.c) shares with the latter. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -22,11 +23,6 @@
 #define TRACER_STOP_S 10
 #define TRACER_WRITE_S 30
 #define TRACER_OBEY_S 10
-
-static void auto_child_spec_(struct child_spec *s)
-{
-	child_spec_clear(s);
-}
 
 /* ---- what a program gets ---- */
 
@@ -426,6 +422,47 @@ int op_trace_stop(struct agent *a, json_t *id, json_t *args, struct err *e)
 	return rc;
 }
 
+/* ---- programs of ours that act: packets.delay, signal.pause ---- */
+
+/* The file in which the program says what it has done. */
+static int open_note(
+	const struct agent *a, const struct handle *h, int flags, int *fd, struct err *e)
+{
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s/%s.done", a->dir, h->name);
+	*fd = open(path, flags | O_CLOEXEC, 0600);
+	return *fd < 0 ? err_errno(e, -errno, "cannot open '%s'", path) : 0;
+}
+
+int ops_start_acting(struct agent *a, struct handle *h, struct child_spec *s, const char *program,
+	const char *argument, struct err *e)
+{
+	int rc = begin_words(s, NULL, e)
+		?: open_note(a, h, O_WRONLY | O_CREAT | O_TRUNC, &s->p.out, e);
+
+	if (rc)
+		return rc;
+	add_words(s, self_argv());
+	ADD(s, program, argument);
+	return child_start(a, h, s, e);
+}
+
+int ops_acting_done(const struct agent *a, const struct handle *h, json_t **done, struct err *e)
+{
+	auto_fd int fd = -1;
+	struct stat st;
+	int rc = open_note(a, h, O_RDONLY, &fd, e);
+
+	*done = NULL;
+	if (rc || fstat(fd, &st) < 0 || !st.st_size)
+		return rc;
+	/* It is written over as a whole, but may be read in the middle of that. */
+	for (int i = 0; i < 3 && !*done; i++)
+		*done = json_loadfd(fd, 0, NULL) ?: (lseek(fd, 0, SEEK_SET), NULL);
+	return *done ? 0 : err_set(e, -EIO, "what '%s' has done cannot be read", h->name);
+}
+
 /* ---- signal.pause ---- */
 
 static int stop_inverses(const struct agent *a, const json_t *pids, json_t *servers, struct err *e)
@@ -442,16 +479,6 @@ static int stop_inverses(const struct agent *a, const json_t *pids, json_t *serv
 			return err_errno(e, -ENOMEM, "cannot pause");
 	}
 	return 0;
-}
-
-/* The file in which the program says what it has done. */
-static int open_note(const struct agent *a, struct handle *h, int flags, int *fd, struct err *e)
-{
-	char path[PATH_MAX];
-
-	snprintf(path, sizeof(path), "%s/%s.pauses", a->dir, h->name);
-	*fd = open(path, flags | O_CLOEXEC, 0600);
-	return *fd < 0 ? err_errno(e, -errno, "cannot open '%s'", path) : 0;
 }
 
 int op_signal_pause(struct agent *a, json_t *id, json_t *args, struct err *e)
@@ -475,14 +502,8 @@ int op_signal_pause(struct agent *a, json_t *id, json_t *args, struct err *e)
 	text = input ? json_dumps(input, JSON_COMPACT) : NULL;
 	if (!text || json_object_set(also, "servers", servers))
 		return err_errno(e, -ENOMEM, "cannot pause");
-	rc = begin_words(&s, args, e) ?: open_input(text, &s.p.in, e) ?:
-		open_note(a, h, O_WRONLY | O_CREAT | O_TRUNC, &s.p.out, e);
-	if (rc)
-		return rc;
-	add_words(&s, self_argv());
-	ADD(&s, "pause");
 	s.also = also;
-	rc = child_start(a, h, &s, e);
+	rc = open_input(text, &s.p.in, e) ?: ops_start_acting(a, h, &s, "pause", NULL, e);
 	if (!rc)
 		agent_answer(a, id, json_pack("{s:s}", "handle", h->name));
 	return rc;
@@ -490,22 +511,14 @@ int op_signal_pause(struct agent *a, json_t *id, json_t *args, struct err *e)
 
 int op_signal_pauses(struct agent *a, json_t *id, json_t *args, struct err *e)
 {
-	auto_json json_t *noted = NULL;
-	auto_fd int fd = -1;
 	struct handle *h;
-	int rc = handle_get(a, args, HANDLE_PAUSE, &h, e) ?: open_note(a, h, O_RDONLY, &fd, e);
-	struct stat st;
+	json_t *done;
+	int rc = handle_get(a, args, HANDLE_PAUSE, &h, e) ?: ops_acting_done(a, h, &done, e);
 
 	if (rc)
 		return rc;
-	if (fstat(fd, &st) < 0 || !st.st_size)
-		noted = json_pack("{s:i, s:f, s:f}", "stops", 0, "stopped_s", 0.0, "whole_s", 0.0);
-	/* It is written over as a whole, but may be read in the middle of that. */
-	for (int i = 0; i < 3 && !noted; i++)
-		noted = json_loadfd(fd, 0, NULL) ?: (lseek(fd, 0, SEEK_SET), NULL);
-	if (!noted)
-		return err_set(e, -EIO, "what '%s' has done cannot be read", h->name);
-	json_object_set_new(noted, "running", json_boolean(!h->ended));
-	agent_answer(a, id, AUTO_TAKE(noted));
+	done = done ?: json_pack("{s:i, s:f, s:f}", "stops", 0, "stopped_s", 0.0, "whole_s", 0.0);
+	json_object_set_new(done, "running", json_boolean(!h->ended));
+	agent_answer(a, id, done);
 	return 0;
 }

@@ -17,6 +17,7 @@ int cpu_main(int argc, char **argv); /* hogs.c */
 int memory_main(int argc, char **argv);
 int read_main(int argc, char **argv);
 int pause_main(int argc, char **argv);           /* pause.c */
+int delay_main(int argc, char **argv);           /* delay.c */
 int replay_main(int argc, char **argv);          /* replay.c */
 int standby_program_main(int argc, char **argv); /* standby.c */
 

@@ -449,6 +449,16 @@ function Node:command(command) end
 ---@return culprit.Handle
 function Node:drop_packets(rule) end
 
+---Makes a link slow until the fault ends: packets take longer by latency_s, plus or minus a random part of jitter_s, and at
+---most 'rate' bytes/s pass, of which a packet that would wait longer than buffer_s for earlier ones (0.05) is dropped. They
+---keep their order. Add latency where packets arrive (direction "in"): what is held back on its way out counts as unsent with
+---the node's TCP, which then sends less. A program on the node holds them back, in a queue of the kernel (NFQUEUE) to which a
+---rule in a separate firewall table hands them. Node:can("packets.delay", { ... }) says whether the node is able to.
+---@param rule { latency_s?: number, jitter_s?: number, rate?: number, buffer_s?: number, direction?: "in"|"out", from?:
+---string[], to?: string[], max_s?: number }
+---@return culprit.Handle
+function Node:delay_packets(rule) end
+
 ---Sets the soft limit of a resource (named as in prlimit(1): "nofile", "fsize", "as", ...) of a running process
 ---until the fault ends. -1: unlimited.
 ---@param limit { pid: integer, resource: string, soft: integer, max_s?: number }
@@ -559,10 +569,10 @@ function Node:fs_info(path) end
 ---@return { exit: integer, output: string }
 function Node:run(command) end
 
----Can the node do this ("packets.drop", "process.start", "limits.set", "signal.stop", "signal.pause",
+---Can the node do this ("packets.drop", "packets.delay", "process.start", "limits.set", "signal.stop", "signal.pause",
 ---"group.limit", "service.restart", "fs.readonly", "disk.degrade")? With the arguments of a service's act, of
 ---make_readonly or of degrade_disk (which must be given) it also checks the server and its storage, with those of
----limit_group its control group, with those of drop_packets culprit's own SSH session. Changes nothing.
+---limit_group its control group, with those of drop_packets and delay_packets culprit's own SSH session. Changes nothing.
 ---@param what string
 ---@param with? table
 ---@return true|nil able, string? reason
@@ -580,6 +590,11 @@ function Handle:status() end
 ---For a packet rule.
 ---@return { seen: integer, dropped: integer, seen_bytes: integer, dropped_bytes: integer }
 function Handle:counters() end
+
+---Of Node:delay_packets, ten times a second. seconds: since it began; packets, bytes: that have passed; waited_s: of all of
+---these together; dropped: packets that found no room; running: its program.
+---@return { running: boolean, seconds: number, packets: integer, bytes: integer, waited_s: number, dropped: integer }
+function Handle:delays() end
 
 ---Of a slowed disk. seconds: since the act began. Of its device: reads and writes (ios), their time with waiting, bytes
 ---(of the backend "cgroup": those of the limited processes), how many are in flight. Of the backend "lab", since the act

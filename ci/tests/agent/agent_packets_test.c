@@ -1,5 +1,5 @@
-/* Packet loss between two namespaces: the share, the counters, the direction, the addresses, the
- * undo. */
+/* Packet loss and slow links between two namespaces: the share, the counters, the direction, the
+ * addresses, the time, the undo. */
 #include "ci/tests/agent/agent_peer.h"
 
 #include <arpa/inet.h>
@@ -361,6 +361,242 @@ static void undo_of_half_an_act(void **unused)
 	json_decref(inverse);
 }
 
+/* ---- slow links ---- */
+
+#define COUNTED 50
+
+struct delays {
+	long long packets, bytes, dropped;
+	double waited_s;
+	bool running;
+};
+
+static struct delays delays(struct peer *p, const char *handle)
+{
+	json_t *r = peer_call(p, "packets.delays", handle_args(handle));
+	struct delays d = {json_integer_value(json_object_get(r, "packets")),
+		json_integer_value(json_object_get(r, "bytes")),
+		json_integer_value(json_object_get(r, "dropped")),
+		json_number_value(json_object_get(r, "waited_s")),
+		json_is_true(json_object_get(r, "running"))};
+
+	json_decref(r);
+	return d;
+}
+
+/* Until the program has written down so many, which takes a tenth of a second. */
+static struct delays counted(
+	struct peer *p, const char *handle, long long passed, long long dropped)
+{
+	double deadline = clock_mono_s() + PEER_TIMEOUT_S;
+	struct delays d = delays(p, handle);
+
+	while ((d.packets < passed || d.dropped < dropped) && clock_mono_s() < deadline) {
+		usleep(10000);
+		d = delays(p, handle);
+	}
+	return d;
+}
+
+/* What passes between here and 10.9.0.2 is slow; 'how' is stolen. */
+static const char *slow(struct peer *p, const char *direction, json_t *how)
+{
+	json_object_set_new(how, "direction", json_string(direction));
+	json_object_set_new(
+		how, strcmp(direction, "in") ? "to" : "from", json_pack("[s]", "10.9.0.2"));
+	return take_text(peer_call(p, "packets.delay", how), "handle");
+}
+
+/* Sends numbered packets of 'size' bytes at once from 'from' to 'to'. They arrive in order, the
+ * first after 'first_s' and the last after 'last_s' seconds or more. Returns how many came. */
+static unsigned arrive(
+	int from, int to, const char *address, size_t size, double first_s, double last_s)
+{
+	struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons(PORT)};
+	struct pollfd f = {.fd = to, .events = POLLIN};
+	unsigned char packet[1400] = {0}, came = 0;
+	double began = clock_mono_s(), now = began;
+	unsigned n = 0;
+
+	inet_pton(AF_INET, address, &at.sin_addr);
+	for (unsigned char i = 1; i <= COUNTED; i++) {
+		packet[0] = i;
+		assert_int_equal(
+			sendto(from, packet, size, 0, (struct sockaddr *)&at, sizeof(at)), size);
+	}
+	/* After the last one none comes for a second. */
+	while (n < COUNTED && poll(&f, 1, 1000 + (int)(1000 * last_s)) > 0) {
+		assert_int_equal(recv(to, packet, sizeof(packet), 0), size);
+		now = clock_mono_s();
+		assert_true(n++ > 0 || now - began >= first_s);
+		assert_true(packet[0] > came);
+		came = packet[0];
+	}
+	assert_true(now - began >= last_s);
+	return n;
+}
+
+static void a_link_is_slow(const char *backend)
+{
+	char *clean, *after;
+	const char *handle;
+	struct delays d;
+	struct peer p;
+	json_t *able;
+
+	peer_start(&p, LONG_LEASE, "--packets", backend);
+	able = peer_call(&p, "check", json_pack("{s:s}", "what", "packets.delay"));
+	if (!json_is_true(json_object_get(able, "able"))) {
+		print_message("skipped: %s\n", json_string_value(json_object_get(able, "reason")));
+		peer_end(&p);
+		skip();
+	}
+	json_decref(able);
+	resolve();
+	clean = agent_fingerprint(&p, 1);
+	handle = slow(&p, "out", json_pack("{s:f, s:f}", "latency_s", .2, "jitter_s", .02));
+	assert_int_equal(arrive(ours, theirs, "10.9.0.2", 100, .18, .18), COUNTED);
+	d = counted(&p, handle, COUNTED, 0);
+	assert_int_equal(d.packets, COUNTED);
+	assert_int_equal(d.bytes, COUNTED * 128);
+	assert_int_equal(d.dropped, 0);
+	assert_true(d.running && d.waited_s / COUNTED >= .18);
+	/* Neither the other direction nor another address is slow. */
+	assert_int_equal(arrive(theirs, ours, "10.9.0.1", 100, 0, 0), COUNTED);
+	assert_int_equal(arrive(ours, theirs, "10.9.0.4", 100, 0, 0), COUNTED);
+	assert_int_equal(delays(&p, handle).packets, COUNTED);
+	json_decref(peer_call(&p, "undo", handle_args(handle)));
+	assert_int_equal(arrive(ours, theirs, "10.9.0.2", 100, 0, 0), COUNTED);
+	after = agent_fingerprint(&p, 1);
+	if (strcmp(backend, "iptables")) /* whose program leaves its tables */
+		assert_string_equal(after, clean);
+	free(after);
+	free(clean);
+	assert_int_equal(peer_end(&p), 0);
+}
+
+static void nftables_makes_a_link_slow(void **unused)
+{
+	(void)unused;
+	a_link_is_slow("nftables");
+}
+
+static void iptables_makes_a_link_slow(void **unused)
+{
+	(void)unused;
+	a_link_is_slow("iptables");
+}
+
+/* 50 packets of 1028 bytes at 100 kB/s take half a second, and do not fit into a queue of 200 ms.
+ * Each direction has a queue of its own. */
+static void a_link_has_a_rate(void **unused)
+{
+	const char *out, *in;
+	struct delays d;
+	struct peer p;
+	unsigned came;
+
+	(void)unused;
+	peer_start(&p, LONG_LEASE, NULL, NULL);
+	resolve();
+	out = slow(&p, "out", json_pack("{s:f, s:f}", "rate", 1e5, "buffer_s", 10.));
+	in = slow(&p, "in", json_pack("{s:f, s:f}", "rate", 1e5, "buffer_s", .2));
+	assert_int_equal(arrive(ours, theirs, "10.9.0.2", 1000, .01, .5), COUNTED);
+	d = counted(&p, out, COUNTED, 0);
+	assert_int_equal(d.bytes, COUNTED * 1028);
+	/* The k-th waits for k of them: 25.5 on average. */
+	assert_true(d.waited_s / COUNTED >= .9 * 25.5 * 1028 / 1e5);
+	came = arrive(theirs, ours, "10.9.0.1", 1000, .01, .2);
+	print_message("%u of %d packets went through a queue of twenty\n", came, COUNTED);
+	/* More of them if this program was held up while it sent. */
+	assert_true(came >= 20 && came < COUNTED);
+	d = counted(&p, in, came, COUNTED - came);
+	assert_int_equal(d.packets, came);
+	assert_int_equal(d.dropped, COUNTED - came);
+	assert_int_equal(peer_end(&p), 0);
+}
+
+/* A program that dies leaves a fast link, and is noticed; what waits at the undo passes. */
+static void a_killed_delay_lets_packets_pass(void **unused)
+{
+	const char *handle;
+	pid_t program;
+	struct peer p;
+
+	(void)unused;
+	peer_start(&p, LONG_LEASE, NULL, NULL);
+	resolve();
+	handle = slow(&p, "out", json_pack("{s:f}", "latency_s", 2.));
+	assert_int_equal(arrive(ours, theirs, "10.9.0.2", 100, 2, 2), COUNTED);
+	program = child_of(p.pid, "culprit-agent");
+	kill(program, SIGKILL);
+	json_decref(peer_event(&p, "exit"));
+	assert_false(delays(&p, handle).running);
+	assert_int_equal(arrive(ours, theirs, "10.9.0.2", 100, 0, 0), COUNTED);
+	json_decref(peer_call(&p, "undo", handle_args(handle)));
+	handle = slow(&p, "out", json_pack("{s:f}", "latency_s", 10.));
+	send_one(ours, "10.9.0.2");
+	json_decref(peer_call(&p, "undo", handle_args(handle)));
+	assert_int_equal(drain(theirs), 1);
+	assert_int_equal(peer_end(&p), 0);
+}
+
+/* The rule and the program go with the agent, with agent and guard together, and when the time is
+ * up. */
+static void a_delay_ends_with_those_who_began_it(void **unused)
+{
+	char *clean = fingerprint();
+	enum { AGENT, BOTH, MAX_S, DEATHS };
+
+	(void)unused;
+	for (int death = 0; death < DEATHS; death++) {
+		json_t *how = json_pack("{s:f}", "latency_s", 1.);
+		struct peer p;
+
+		if (death == MAX_S)
+			json_object_set_new(how, "max_s", json_real(0.5));
+		peer_start(&p, LONG_LEASE, NULL, NULL);
+		slow(&p, "out", how);
+		if (death == AGENT)
+			kill(p.pid, SIGKILL);
+		else if (death == BOTH)
+			peer_kill_all(&p, false);
+		else
+			json_decref(peer_event(&p, "undone"));
+		if (death != MAX_S)
+			until_clean(clean, 30);
+		assert_int_equal(arrive(ours, theirs, "10.9.0.2", 100, 0, 0), COUNTED);
+		peer_end(&p);
+	}
+	free(clean);
+}
+
+static void delays_refuse(void **unused)
+{
+	static const struct {
+		const char *args, *why;
+		int code;
+	} cases[] = {
+		{"{}", "needs 'latency_s' or 'rate'", -EINVAL},
+		{"{\"latency_s\": 0.1, \"jitter_s\": 0.2}",
+			"jitter_s must be at most latency_s, 0.1 s, not 0.2 s", -EINVAL},
+		{"{\"rate\": 1000}", "rate must be above 63999", 0},
+		{"{\"latency_s\": 20}", "at most 10", 0},
+		{"{\"latency_s\": 1, \"to\": [\"10.9.0.2\"], \"direction\": \"out\"}",
+			"SSH session comes from 10.9.0.2", -EADDRINUSE},
+	};
+	struct peer p;
+
+	(void)unused;
+	setenv("SSH_CONNECTION", "10.9.0.2 40000 10.9.0.1 22", 1);
+	peer_start(&p, LONG_LEASE, NULL, NULL);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		peer_refused(&p, "packets.delay", json_loads(cases[i].args, 0, NULL), cases[i].why,
+			cases[i].code);
+	assert_int_equal(peer_end(&p), 0);
+	unsetenv("SSH_CONNECTION");
+}
+
 #define WIRED(name) cmocka_unit_test_setup_teardown(name, wires_setup, wires_teardown)
 
 static int tests(void)
@@ -373,6 +609,12 @@ static int tests(void)
 		WIRED(the_session_is_not_cut_off),
 		WIRED(others_rules_stay),
 		WIRED(undo_of_half_an_act),
+		WIRED(nftables_makes_a_link_slow),
+		WIRED(iptables_makes_a_link_slow),
+		WIRED(a_link_has_a_rate),
+		WIRED(a_killed_delay_lets_packets_pass),
+		WIRED(a_delay_ends_with_those_who_began_it),
+		WIRED(delays_refuse),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);
