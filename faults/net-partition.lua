@@ -3,16 +3,7 @@
 -- no longer hears its peers, but they hear it. Other hosts are not cut off. An agent refuses to drop what comes from the host of
 -- culprit's own SSH session, and the fault is then skipped.
 
--- The nodes on the other side.
-local function peers(ctx)
-	local list, which = {}, ctx.params.peers
-	for _, role in ipairs { "servers", "clients" } do
-		for _, node in ipairs((which == "all" or which == role) and ctx[role] or {}) do
-			if node.name ~= ctx.victim.name then list[#list + 1] = node end
-		end
-	end
-	return list
-end
+local culprit = require "culprit"
 
 -- What 'node' drops: all that comes from any of 'nodes'.
 local function all_from(nodes)
@@ -34,7 +25,7 @@ return {
 
 	-- Both sides, whatever the direction: the session over SSH needs packets both ways.
 	check = function(ctx)
-		local others = peers(ctx)
+		local others = culprit.peers(ctx, ctx.params.peers)
 		if #others == 0 then return nil, ("%s: there are no other %s"):format(ctx.victim.name, ctx.params.peers) end
 		local able, why = ctx.victim:can("packets.drop", all_from(others))
 		for _, node in ipairs(others) do
@@ -44,7 +35,7 @@ return {
 	end,
 
 	inject = function(ctx)
-		local others, rules = peers(ctx), {}
+		local others, rules = culprit.peers(ctx, ctx.params.peers), {}
 		if ctx.params.direction ~= "out" then rules[1] = ctx.victim:drop_packets(all_from(others)) end
 		for _, node in ipairs(ctx.params.direction ~= "in" and others or {}) do
 			rules[#rules + 1] = node:drop_packets(all_from { ctx.victim })

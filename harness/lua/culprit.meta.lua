@@ -726,6 +726,31 @@ function Prelude.send_zeros(ctx, sender, taker, port) end
 ---@return table? evidence, string? reason
 function Prelude.zeros_arrive(ctx) end
 
+---The nodes that the victim has to do with: servers, clients, or all of them, without itself.
+---@param ctx culprit.Context
+---@param which "all"|"servers"|"clients"
+---@return culprit.Node[]
+function Prelude.peers(ctx, which) end
+
+---check: the link between the victim and all its peers can be made slow. 'how': either latency_s and jitter_s, or rate and
+---buffer_s, of Node:delay_packets; ctx.params.direction: "in", "out" or "both".
+---@param ctx culprit.Context
+---@param how table
+---@return any able, string? reason
+function Prelude.can_slow_link(ctx, how) end
+
+---inject: makes it slow.
+---@param ctx culprit.Context
+---@param how table
+function Prelude.slow_link(ctx, how) end
+
+---verify: in each direction packets have passed since the last success, and waited on average for least_s, and for their
+---bytes at the rate; and no more bytes passed than that.
+---@param ctx culprit.Context
+---@param how { least_s?: number, rate?: number }
+---@return table? evidence, string? reason
+function Prelude.link_is_slow(ctx, how) end
+
 ---A client's file in the run's folder on the mount.
 ---@param ctx culprit.Context
 ---@param client culprit.Node

@@ -203,6 +203,99 @@ function culprit.read_spare(ctx, block)
 	}
 end
 
+-- The nodes that the victim has to do with: "servers", "clients", or "all" of them.
+function culprit.peers(ctx, which)
+	local list = {}
+	for _, role in ipairs { "servers", "clients" } do
+		for _, node in ipairs((which == "all" or which == role) and ctx[role] or {}) do
+			if node.name ~= ctx.victim.name then list[#list + 1] = node end
+		end
+	end
+	return list
+end
+
+-- Slow links, between the victim and all its peers. Each is { node, rule }. Latency is added where packets arrive: on their way
+-- out they would still count against what the sender's TCP lets its host hold, about a millisecond's worth, and be slow for that.
+-- A rate is that of the victim's own link, which all its peers share.
+local function slow_rules(ctx, how)
+	local peers, addresses, links = culprit.peers(ctx, "all"), {}, {}
+	local function add(direction, node, side, list)
+		if ctx.params.direction ~= "both" and ctx.params.direction ~= direction then return end
+		local rule = { direction = side == "to" and "out" or "in", [side] = list }
+		for name, value in pairs(how) do rule[name] = value end
+		links[#links + 1] = { direction = direction, node = node, rule = rule }
+	end
+	for i, node in ipairs(peers) do addresses[i] = node.address end
+	if how.rate then add("out", ctx.victim, "to", addresses) end
+	for _, node in ipairs(how.rate and {} or peers) do add("out", node, "from", { ctx.victim.address }) end
+	add("in", ctx.victim, "from", addresses)
+	return links, #peers
+end
+
+function culprit.can_slow_link(ctx, how)
+	local links, peers = slow_rules(ctx, how)
+	if peers == 0 then return nil, ctx.victim.name .. ": there are no other nodes" end
+	for _, link in ipairs(links) do
+		local able, why = link.node:can("packets.delay", link.rule)
+		if not able then return nil, why end
+	end
+	return true
+end
+
+function culprit.slow_link(ctx, how)
+	ctx.state.links = slow_rules(ctx, how)
+	for _, link in ipairs(ctx.state.links) do
+		link.handle = link.node:delay_packets(link.rule)
+		link.was = link.handle:delays()
+	end
+end
+
+-- What has passed in one direction since the last success; nil and a reason where a program has ended.
+local function passed_since(links, direction, seen)
+	local sum = { packets = 0, bytes = 0, waited_s = 0, dropped = 0, seconds = 0 }
+	for i, link in ipairs(links) do
+		if link.direction == direction then
+			local now = link.handle:delays()
+			if not now.running then return nil, link.node.name .. ": the program that delays packets has ended" end
+			for name, value in pairs(sum) do
+				local more = now[name] - link.was[name]
+				sum[name] = name == "seconds" and math.max(value, more) or value + more
+			end
+			seen[i] = now
+		end
+	end
+	return sum
+end
+
+-- By effect: it has waited, and is no more than the rate lets pass. 64 KiB may have passed before the first reading.
+local function is_slow(sum, how)
+	if sum.packets == 0 then return nil, "no packets were delayed since the last look" end
+	local mean_s, least_s = sum.waited_s / sum.packets, how.least_s or 0
+	if how.rate then
+		least_s = least_s + sum.bytes / sum.packets / how.rate
+		if sum.bytes > 1.1 * how.rate * sum.seconds + 65536 then
+			return nil, ("%d bytes a second passed, %d are the limit"):format(sum.bytes / sum.seconds // 1, how.rate // 1)
+		end
+	end
+	if mean_s < 0.99 * least_s then
+		return nil, ("%d packets waited %.6f s on average, not %.6f s"):format(sum.packets, mean_s, least_s)
+	end
+	return { packets = sum.packets, mean_s = mean_s, bytes_per_second = sum.bytes / sum.seconds, dropped = sum.dropped }
+end
+
+function culprit.link_is_slow(ctx, how)
+	local evidence, seen, links = {}, {}, ctx.state.links
+	for _, direction in ipairs { "out", "in" } do
+		if ctx.params.direction == direction or ctx.params.direction == "both" then
+			local sum, why = passed_since(links, direction, seen)
+			if sum then evidence[direction], why = is_slow(sum, how) end
+			if why then return nil, ("direction '%s': %s"):format(direction, why) end
+		end
+	end
+	for i, link in ipairs(links) do link.was = seen[i] end
+	return evidence
+end
+
 -- Network hogs: 'sender' sends zeros to a port of 'taker' over ctx.params.senders connections.
 function culprit.send_zeros(ctx, sender, taker, port)
 	local at = (taker.address:find(":") and "[%s]:%d" or "%s:%d"):format(taker.address, port)

@@ -33,6 +33,9 @@ static const char victim[] =
 	"  n.name, n.address = name, name\n"
 	"  function n:drop_packets(rule) log[#log + 1] = name .. ' ' .. rule.percent .. ' ' ..\n"
 	"    rule.direction .. ' ' .. table.concat(rule.from, ',') end\n"
+	"  function n:delay_packets(rule) log[#log + 1] = name .. ' ' .. rule.direction .. ' ' ..\n"
+	"    (rule.latency_s or rule.rate) .. ' ' .. table.concat(rule.from or rule.to, ',')\n"
+	"    return { delays = function() return table.remove(gone.delays or {}, 1) end } end\n"
 	"  return n end\n"
 	"node('s1', v)\n"
 	"function v:processes() local list = {} for pid, parent in pairs(lives) do\n"
@@ -110,6 +113,63 @@ static void a_partition_is_made_where_packets_arrive(void **unused)
 			cases[i][0], cases[i][1]);
 		expect("net-partition", "{ 10 }", with, "inject", cases[i][2], "");
 	}
+}
+
+/* One reading of a slow link. */
+#define DELAYS(running, seconds, packets, bytes, waited_s)                                         \
+	"{ running = " #running ", seconds = " #seconds ", packets = " #packets                    \
+	", bytes = " #bytes ", waited_s = " #waited_s ", dropped = 0 }, "
+#define AT_FIRST DELAYS(true, 0, 0, 0, 0)
+#define LATENCY(direction) "latency = 0.02, jitter = 0, direction = '" direction "'"
+#define RATE "rate = 1000000, buffer = 0.05, direction = 'in'"
+
+static void a_slow_link_is_seen_by_its_figures(void **unused)
+{
+	static const struct {
+		const char *fault, *params, *delays, *asked, *reason;
+	} cases[] = {
+		/* One of the two peers got nothing. */
+		{"net-delay", LATENCY("out"),
+			AT_FIRST AT_FIRST DELAYS(true, 1, 100, 9000, 2.001) AT_FIRST,
+			"s2 in 0.02 s1; c1 in 0.02 s1", ""},
+		{"net-delay", LATENCY("both"),
+			AT_FIRST AT_FIRST AT_FIRST DELAYS(true, 1, 9, 9000, 0.2)
+				DELAYS(true, 1, 9, 9000, 0.2) DELAYS(true, 1, 100, 9000, 1.9),
+			"s2 in 0.02 s1; c1 in 0.02 s1; s1 in 0.02 s2,c1",
+			"direction 'in': 100 packets waited 0.019000 s on average, not 0.020000 s"},
+		{"net-delay", "latency = 0.02, jitter = 0.01, direction = 'in'",
+			AT_FIRST DELAYS(true, 1, 100, 9000, 1.1), "s1 in 0.02 s2,c1", ""},
+		{"net-delay", LATENCY("in"), AT_FIRST AT_FIRST, "s1 in 0.02 s2,c1",
+			"direction 'in': no packets were delayed since the last look"},
+		{"net-delay", LATENCY("out"),
+			AT_FIRST AT_FIRST AT_FIRST DELAYS(false, 1, 9, 9000, 3),
+			"s2 in 0.02 s1; c1 in 0.02 s1",
+			"direction 'out': c1: the program that delays packets has ended"},
+		{"net-rate", RATE, AT_FIRST DELAYS(true, 2, 2000, 1900000, 20),
+			"s1 in 1000000 s2,c1", ""},
+		{"net-rate", RATE, AT_FIRST DELAYS(true, 2, 2000, 3000000, 20),
+			"s1 in 1000000 s2,c1",
+			"direction 'in': 1500000 bytes a second passed, 1000000 are the limit"},
+		{"net-rate", RATE, AT_FIRST DELAYS(true, 2, 1000, 1000000, 0.5),
+			"s1 in 1000000 s2,c1",
+			"direction 'in': 1000 packets waited 0.000500 s on average, not 0.001000 "
+			"s"},
+	};
+
+	(void)unused;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		char with[800];
+
+		snprintf(with, sizeof(with), "{ params = { %s }, delays = { %s } }",
+			cases[i].params, cases[i].delays);
+		expect(cases[i].fault, "{ 10 }", with, "inject verify", cases[i].asked,
+			cases[i].reason);
+	}
+	expect("net-delay", "{ 10 }", "{ params = { " LATENCY("both") " } }", "check",
+		"can packets.delay", "");
+	expect("net-rate", "{ 10 }",
+		"{ params = { rate = 1e6, buffer = 0.1, direction = 'both' } }", "inject",
+		"s1 out 1000000.0 s2,c1; s1 in 1000000.0 s2,c1", "");
 }
 
 static void a_server_is_paused_for_a_part_of_the_time(void **unused)
@@ -232,6 +292,7 @@ int main(void)
 {
 	const struct CMUnitTest all[] = {
 		cmocka_unit_test(kill_and_limits_hit_all),
+		cmocka_unit_test(a_slow_link_is_seen_by_its_figures),
 		cmocka_unit_test(a_partition_is_made_where_packets_arrive),
 		cmocka_unit_test(a_server_is_paused_for_a_part_of_the_time),
 		cmocka_unit_test(faults_on_storage_need_one),

@@ -66,6 +66,15 @@ refuses "the os library is not available" "scenario.lua:1: attempt to index a ni
 scenario 'return { name = "x", workloads = { "ddw" }, detectors = { "always-healthy" },' \
 	'faults = { { "receive-pktloss", loss = "500%" } } }'
 refuses "a strength out of range" "scenario.lua:2: fault 'receive-pktloss': 'loss' must be between 0.01% and 100%"
+# slow_link NAME PATTERN FAULT
+slow_link() {
+	scenario 'return { name = "x", workloads = { "ddw" }, detectors = { "always-healthy" },' "faults = { { $3 } } }"
+	refuses "$1" "scenario.lua:2: fault $2"
+}
+slow_link "a jitter above the latency" "'net-delay': 'jitter' must be at most 'latency'" '"net-delay", latency = "5ms", jitter = "20ms"'
+slow_link "a latency that ends connections" "'net-delay': 'latency' must be between 1 ms and 2 s" '"net-delay", latency = "1min"'
+slow_link "a rate that is too low" "'net-rate': 'rate' must be between 64 kB/s and" '"net-rate", rate = "9600bit/s"'
+slow_link "a direction that is none" "'net-rate': 'direction' must be one of both.in.out, not 'up'" '"net-rate", direction = "up"'
 scenario 'return { name = "x", workloads = { "ddw" }, detectors = { "always-healthy" },' \
 	'faults = { { "receive-pktloss", los = "5%" } } }'
 refuses "an unknown parameter" "scenario.lua:2: .*unknown key 'los'; did you mean 'loss'\?"
