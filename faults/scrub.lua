@@ -6,7 +6,8 @@ local culprit = require "culprit"
 -- Reads bypass the page cache. A file may vanish meanwhile, and a storage may still be empty.
 local SCRUB = [[
 while :; do
-	find "$1" -xdev -type f -size +0 -exec dd if={} of=/dev/null bs=1M iflag=direct status=none \; -exec sleep "$2" \; 2>/dev/null
+	find "$1" -xdev -type f -size +0 -exec dd if={} of=/dev/null bs=1M iflag=direct status=none \; \
+		-exec sleep "$2" \; 2>/dev/null
 	sleep 0.1
 done
 ]]
