@@ -34,7 +34,8 @@ return {
 	inject = function(ctx)
 		ctx.state.readers = {}
 		for _, server in ipairs(ctx.servers) do
-			ctx.state.readers[server.name] = server:process { argv = { "sh", "-c", SCRUB, "sh", server.storage, tostring(ctx.params.pause) } }
+			local argv = { "sh", "-c", SCRUB, "sh", server.storage, tostring(ctx.params.pause) }
+			ctx.state.readers[server.name] = server:process { argv = argv }
 		end
 	end,
 
