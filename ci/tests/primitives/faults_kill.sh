@@ -34,8 +34,8 @@ try() { # FAULT STEP WHAT
 	# A run that has lost a node ends by itself, but this test does not wait for that.
 	kill -KILL $pid 2>/dev/null
 	wait $pid 2>/dev/null
-	if grep -q "skipped: fault" run/run.log; then
-		ok "$name # SKIP $(sed -n 's/.*skipped: fault //p' run/run.log | head -1)"
+	if grep -qE "skipped: fault|no fault of the scenario can run here" run/run.log; then
+		ok "$name # SKIP $(sed -nE 's/.*(skipped: fault|can run here:) //p' run/run.log | head -1)"
 	elif ! grep -q "step $step\$" run/run.log; then
 		not_ok "$name: the step is reached" "$(cat said run/run.log)"
 	elif ! until_true 120 quiet; then
