@@ -6,7 +6,7 @@ for program in sbin/pvfs2-server bin/pvfs2fuse bin/pvfs2-check-server; do
 done
 
 exits "an unknown setting is refused" 2 'methods' up --fs orangefs,methods=directio
-exits "... and an unknown method" 3 "'fast' is neither" up --fs orangefs,method=fast
+exits "... and an unknown method" 3 "method 'fast': use directio or alt-aio" up --fs orangefs,method=fast
 check "... and only logs are left" only_logs
 exits "up" 0 'orangefs, 3 servers, 2 clients' up --fs orangefs
 # shellcheck disable=SC2034 # clean looks for it

@@ -112,7 +112,7 @@ check "so does a field that there is not" grep -q "typo.lua:5: there is no 'free
 scenario loop 'while true do end'
 mark loop
 check "one that does not end aborts" quickly loop
-check "... after a second of processor time" grep -qE 'loop.lua:5: it used up its 1.0 s' <<<"$(reason loop)"
+check "... after a second of processor time" grep -qE 'loop.lua:5: the call used up its 1.0 s' <<<"$(reason loop)"
 scenario slow 'ctx.victim:run { argv = { "sleep", "50" }, timeout_s = 60 }'
 mark slow
 check "one that waits for a node aborts" quickly slow
