@@ -19,7 +19,8 @@ is() { if [ "$2" = "$3" ]; then ok "$1"; else not_ok "$1" "$(printf '%s\n' "'$2'
 # A server of bytes on each server: "N" sends N bytes, "0" takes all there are. A client connects, takes and sends 200 kB, and prints:
 # what, server, when (s), how long (s).
 serve='use IO::Socket::INET; $SIG{CHLD} = "IGNORE"; $l = IO::Socket::INET->new(Listen => 64, LocalPort => 5999, ReuseAddr => 1) or die;
-while (1) { $c = $l->accept or next; next if fork; print $c "x" x <$c>; $c->flush; shutdown($c, 1); 1 while sysread($c, $b, 65536); exit }'
+while (1) { $c = $l->accept or next; next if fork; print $c "x" x ($n = <$c>); $c->flush; shutdown($c, 1) if $n > 0; 1 while sysread($c, $b, 65536); shutdown($c, 1);
+exit }'
 probe='use IO::Socket::INET; use Time::HiRes qw(time sleep); $| = 1;
 sub dial { IO::Socket::INET->new(PeerAddr => $_[0], PeerPort => 5999, Timeout => 10) }
 sub note { printf "%s %s %.6f %.6f\n", @_[0, 1], $_[2], time - $_[2] }
