@@ -670,8 +670,28 @@ function Prelude.limit_holds(ctx) end
 ---@param handle culprit.Handle
 ---@param field string
 ---@param least? number
+---@param key? string  of ctx.state, where there are several such handles
 ---@return number? value, string? reason
-function Prelude.growth(ctx, handle, field, least) end
+function Prelude.growth(ctx, handle, field, least, key) end
+
+---verify: the same of several handles, all of which must have grown; returns the sum.
+---@param ctx culprit.Context
+---@param handles table<string, culprit.Handle>  by a name for the reason
+---@param field string
+---@param least? number
+---@return number? sum, string? reason
+function Prelude.all_grow(ctx, handles, field, least) end
+
+---check: the file system is mounted on the first client.
+---@param ctx culprit.Context
+---@return boolean? able, string? reason
+function Prelude.is_mounted(ctx) end
+
+---inject: a new folder on that mount; the undo removes it with its content.
+---@param ctx culprit.Context
+---@param name string
+---@return string path
+function Prelude.folder_of_client(ctx, name) end
 
 ---inject: busy threads on the victim; 0: one for each processor.
 ---@param ctx culprit.Context
