@@ -48,7 +48,8 @@ check "every node is as it was again" diff <(echo "$before") <(fingerprints)
 
 scenario cpu "{ 'server-cpu', cpus = 0.05 }" 4
 run cpu
-is "a server waited for its quota" "$(of cpu "e.value->>'throttled_s' > 0.05, e.value->>'throttled' > 5" "'cpus' = 0.05")" "1|1"
+# How often, depends on what else the machine does: a server that gets no processor does not use its quota up.
+is "a server waited for its quota" "$(of cpu "e.value->>'throttled_s' > 0.001, e.value->>'throttled' > 0" "'cpus' = 0.05")" "1|1"
 check "no control group is left" [ -z "$(find /sys/fs/cgroup -maxdepth 4 -name 'culprit_*')" ]
 check "every node is still as it was" diff <(echo "$before") <(fingerprints)
 
