@@ -350,6 +350,31 @@ int file_mkdirs(const char *path, mode_t mode, struct err *e)
 	return rc;
 }
 
+static int make_above(const char *folder, struct err *e)
+{
+	if (mkdir(folder, 0777) == 0)
+		file_give_to_sudo_user(folder);
+	else if (errno != EEXIST)
+		return err_errno(e, -errno, "cannot make the folder '%s'", folder);
+	return 0;
+}
+
+int file_mkdirs_above(const char *path, struct err *e)
+{
+	char *copy = strdup(path), *p = copy;
+	int rc = copy ? 0 : err_errno(e, -ENOMEM, "cannot make the folders of '%s'", path);
+
+	while (!rc && (p = strchr(p, '/')) && p[strspn(p, "/")]) {
+		*p = '\0';
+		if (p > copy)
+			rc = make_above(copy, e);
+		*p = '/';
+		p += strspn(p, "/");
+	}
+	free(copy);
+	return rc;
+}
+
 static int remove_one(const char *path, const struct stat *st, int flag, struct FTW *ftw)
 {
 	(void)st;

@@ -212,8 +212,10 @@ int store_blind_key(struct store *s, char key[80], struct err *e)
 int store_create(const char *folder, struct store **out, struct err *e)
 {
 	struct store *s;
-	int rc;
+	int rc = file_mkdirs_above(folder, e);
 
+	if (rc)
+		return rc;
 	if (mkdir(folder, 0700) < 0)
 		return err_errno(e, -errno, "cannot make the run's folder '%s'", folder);
 	rc = open_db(folder, "run.db", SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, &s, e);

@@ -22,8 +22,8 @@ struct store;
 enum outcome { OUTCOME_CONFIRMED, OUTCOME_INVALID, OUTCOME_ERROR, OUTCOME_ABORTED };
 const char *outcome_name(enum outcome o);
 
-/* Makes the folder (0700; -EEXIST if it exists) and an empty store in it. Under sudo the folder
- * and everything later made in it are given to the user who called sudo
+/* Makes the folder (0700; -EEXIST if it exists), those above it, and an empty store in it. Under
+ * sudo the folder and everything later made in it are given to the user who called sudo
  * (file_give_to_sudo_user). */
 int store_create(const char *folder, struct store **out, struct err *e);
 

@@ -196,6 +196,16 @@ static void a_missing_run_is_refused_by_name(void **state)
 	assert_int_equal(store_open(dir, &s, &e), -ENOENT);
 	assert_null(s);
 	assert_non_null(strstr(e.text, "is not a run: it has no run.db"));
+	/* Missing folders above it are made. */
+	snprintf(path, sizeof(path), "%s/a//b/run", dir);
+	assert_int_equal(store_create(path, &s, &e), 0);
+	store_close(s);
+	s = NULL;
+	assert_return_code(access(path, F_OK), errno);
+	/* ... unless a file is in the way. */
+	snprintf(path, sizeof(path), "%s/a/b/run/run.db/c/run", dir);
+	assert_int_equal(store_create(path, &s, &e), -ENOTDIR);
+	assert_non_null(strstr(e.text, "cannot make the folder '"));
 	/* An existing store is not overwritten. */
 	assert_int_equal(store_create(dir, &s, &e), -EEXIST);
 	assert_null(s);
