@@ -58,8 +58,7 @@ int file_text_save(struct file_text *t, const char *path, mode_t mode, struct er
  * reported. */
 void file_give_to_sudo_user(const char *path);
 
-/* Makes the folders in which 'path' is to be, as far as they are missing, and gives them to the user
- * who called sudo. */
+/* Makes the folders above 'path' that are missing, and gives them to the user who called sudo. */
 int file_mkdirs_above(const char *path, struct err *e);
 /* Like mkdir -p; existing folders are left unchanged. */
 int file_mkdirs(const char *path, mode_t mode, struct err *e);
