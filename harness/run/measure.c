@@ -166,14 +166,6 @@ int measure_reduce(
 	return rc;
 }
 
-static bool is_victim(const struct trial *t, const struct member *m)
-{
-	for (size_t i = 0; i < t->n_victims; i++)
-		if (t->victims[i] == m)
-			return true;
-	return false;
-}
-
 /* An empty trace alone proves nothing: a workload may leave a server out, and one that is killed or
  * hangs makes no calls. But what a client receives from a server, the server has sent by a call.
  * Exceptions: what it had sent before the tracers came may still arrive from a server that a fault
@@ -189,7 +181,7 @@ int measure_check_served(const struct trial *t, const struct reduction *r, struc
 		double bytes = reduce_received_bytes(r, m->name);
 
 		if (!json_is_integer(calls) || json_integer_value(calls) ||
-			(t->fault && t->fault->from_start && is_victim(t, m)) ||
+			(t->fault && t->fault->from_start && trial_is_victim(t, m)) ||
 			bytes < SERVED_BYTES)
 			continue;
 		return err_set(e, -ENODATA,

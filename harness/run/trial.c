@@ -32,7 +32,7 @@ static const struct {
 	{"onset", "under"}, {"verify-again", "looking whether it still acts:"}, {"undo", "undoing"},
 	{"offset", NULL}};
 
-static bool is_victim(const struct trial *t, const struct member *m)
+bool trial_is_victim(const struct trial *t, const struct member *m)
 {
 	for (size_t i = 0; i < t->n_victims; i++)
 		if (t->victims[i] == m)
@@ -50,7 +50,7 @@ static void show_node(struct trial *t, const struct member *m)
 
 	if (node_lost(m->node, NULL))
 		progress_node(p, name, "lost");
-	else if (t->fault_step && is_victim(t, m))
+	else if (t->fault_step && trial_is_victim(t, m))
 		progress_node(p, name, "%s %s%s%s", t->fault_step, t->fault->label, traced, by);
 	else if (t->doing &&
 		(m->host->role == ROLE_CLIENT || (m->host->role == ROLE_SERVER && !t->clients_do)))

@@ -65,6 +65,8 @@ struct trial {
 	bool is_spoilt;
 };
 
+bool trial_is_victim(const struct trial *t, const struct member *m);
+
 /* trial.c: watching the nodes while time passes. */
 bool trial_stop_asked(const struct trial *t);
 /* Does the fault's or workload's file define the function 'name'? */

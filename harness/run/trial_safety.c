@@ -116,14 +116,6 @@ static int push_free(struct trial *t, lua_State *L, struct err *e)
 	return rc;
 }
 
-static bool is_hit(const struct trial *t, const struct member *m)
-{
-	for (size_t i = 0; i < t->n_victims; i++)
-		if (t->victims[i] == m)
-			return true;
-	return false;
-}
-
 /* The first host on which the file system can be asked; a victim only if there is no other. */
 static int find_teller(struct trial *t, struct member **teller, json_t **argv, struct err *e)
 {
@@ -131,7 +123,8 @@ static int find_teller(struct trial *t, struct member **teller, json_t **argv, s
 
 	for (int hit = 0; hit < 2 && !rc && !*argv; hit++)
 		cluster_each(m, t->x->cluster) {
-			if (rc || *argv || m->host->role == ROLE_OUTSIDER || is_hit(t, m) != hit)
+			if (rc || *argv || m->host->role == ROLE_OUTSIDER ||
+				trial_is_victim(t, m) != hit)
 				continue;
 			rc = fs_health(t->safety.fs, m->host, argv, e);
 			*teller = m;
@@ -165,7 +158,7 @@ static int push_health(struct trial *t, lua_State *L, struct err *e)
 	return 0;
 }
 
-static int latency_args(void *ctx, const struct member *m, json_t **args, struct err *e)
+static int probe_args(void *ctx, const struct member *m, json_t **args, struct err *e)
 {
 	json_t *argv = NULL;
 	int rc = m->host->role == ROLE_CLIENT ? fs_probe(ctx, m->host, &argv, e) : 0;
@@ -183,8 +176,8 @@ static int push_probe(struct trial *t, lua_State *L, struct err *e)
 	json_t *result;
 	const char *name;
 	int rc = load_fs(t, e)
-		?: cluster_ask(t->x->cluster, "run", latency_args, t->safety.fs, left_s(t),
-			   &results, e);
+		?: cluster_ask(
+			   t->x->cluster, "run", probe_args, t->safety.fs, left_s(t), &results, e);
 
 	took_s = clock_mono_s() - begin_s;
 	json_object_foreach(results, name, result)
