@@ -1,6 +1,6 @@
 -- A disk that answers every request, but slowly: a drive that retries reads, a controller that has lost its cache, a
 -- link that has negotiated down. Nothing else reads from it, unlike under the disk hogs. The head of the lab's disk is
--- busy with a longer request, so those behind it wait, too.
+-- busy with a longer request, so those behind it also wait.
 
 -- What is not asked for is left out.
 local function asked(ctx)

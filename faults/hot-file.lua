@@ -1,5 +1,5 @@
--- A look-alike: one file that everybody reads. The server that holds it has more work than its peers, and nothing is
--- wrong with it. Whoever names it mistakes load for a fault.
+-- A look-alike: one file that everybody reads. The server that holds it has more work than its peers, and is
+-- healthy. A detector that names it mistakes load for a fault.
 
 local culprit = require "culprit"
 

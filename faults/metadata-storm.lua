@@ -1,5 +1,5 @@
 -- A look-alike: one client makes and removes empty files as fast as it can, as a build or an unpacked archive does. All
--- servers have more to do, some of them more than others, and nothing is wrong with any.
+-- servers have more to do, some of them more than others, and all are healthy.
 
 local culprit = require "culprit"
 
@@ -19,7 +19,7 @@ return {
 	resource  = "cpu",
 	lookalike = true,
 	params    = {
-		processes = { default = 1, integer = true, min = 1, max = 64, help = "that do so, each in a folder of its own" },
+		processes = { default = 1, integer = true, min = 1, max = 64, help = "processes that do so, each in its own folder" },
 	},
 
 	check     = culprit.is_mounted,

@@ -1,4 +1,4 @@
--- A link that has negotiated down, or a switch port that is shared: no more than so many bytes a second pass between the victim
+-- A link that has negotiated down, or a switch port that is shared: a limited rate is left between the victim
 -- and the other servers and the clients. Packets wait in a queue, and are dropped where that is full, as in a router. It is
 -- done as net-delay is, but all on the victim, whose link its peers share.
 

@@ -1,9 +1,9 @@
 -- A look-alike: all servers read their whole storage, as a scrub, a rebuild of an array or a backup does. Every disk is busy
--- with something else, and none of them more than its peers.
+-- with something else, and all are equally busy.
 
 local culprit = require "culprit"
 
--- Reads bypass the page cache. A file may vanish meanwhile, and a storage may still be empty.
+-- Reads bypass the page cache. A file may vanish before it is read, and a storage may still be empty.
 local SCRUB = [[
 while :; do
 	find "$1" -xdev -type f -size +0 -exec dd if={} of=/dev/null bs=1M iflag=direct status=none \; \

@@ -1,5 +1,5 @@
 -- A server has too little memory, as in a container whose limit was set too low: beyond a share of what it uses when the
--- fault begins, its memory is reclaimed while it waits (memory.high). Nothing is killed. memory-hog takes the host's
+-- fault begins, its memory is reclaimed while it waits (memory.high). No process is killed. memory-hog takes the host's
 -- memory, this the server's alone.
 --
 -- Version 2 of control groups only, and a server that is alone in its group, such as a service of systemd or a container.

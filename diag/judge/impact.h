@@ -13,7 +13,7 @@
  *
  * Interval: 95 %, Student's t of the difference of mean logarithms. A fault is taken to shift them
  * and not to change their spread, which is pooled over the n cells and m controls of a workload,
- * with n + m - 2 degrees of freedom: so one cell has an interval, too. Workloads are combined by
+ * with n + m - 2 degrees of freedom: so even one cell has an interval. Workloads are combined by
  * Satterthwaite's approximation; the interval is for these workloads, not for others.
  *
  * Unknown, and never a number: where no cell is known that has a control of its workload. With

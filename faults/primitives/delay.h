@@ -24,7 +24,7 @@ struct delay_spec {
 	double buffer_s;            /* of a rate: longest wait; room for ten packets in any case */
 };
 
-/* Makes a queue that no other program of the node has; nothing is in it before a rule names it.
+/* Makes a queue that no other program of the node has; it stays empty until a rule names it.
  * '*fd' is a netlink socket: the queue lives as long as that. -EOPNOTSUPP: the kernel has none. */
 int delay_open(const struct delay_spec *s, uint16_t *queue, int *fd, struct err *e);
 

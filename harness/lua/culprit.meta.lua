@@ -150,8 +150,8 @@
 ---with the seconds since onset: for ramps and sequences
 ---@field from_start? boolean          active before tracers and workload start and until they have
 ---stopped (a misconfigured server); the cell then has one phase
----@field lookalike? boolean           nobody is faulty under it: its cells are controls with a row of their own, and
----whoever is named in one is named wrongly
+---@field lookalike? boolean           every server is healthy under it: its cells are controls with a separate row,
+---and a detector that names a server there is wrong
 ---@field workload_may_fail? boolean   the attempt is valid even if server and application fail
 
 ---What a file in workloads/ returns.
